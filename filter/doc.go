@@ -11,4 +11,5 @@
 // values are immutable views of the caller's bytes and safe for any number of
 // readers; the types that hold scratch memory ([Merger], [RowMerger]) belong
 // to one goroutine at a time. The bytes are specified in FORMAT.md.
+// It needs a platform of 64 bits and does not compile on others.
 package filter
