@@ -17,9 +17,11 @@ var mayImport = map[string][]string{
 	".":              {"commands", "scripts/bench", "server", "storage", "storage/log"},
 	"commands":       {"filter", "storage", "storage/log"},
 	"filter":         {},
+	"flusher":        {"storage/policy"},
 	"scripts/bench":  {},
 	"server":         {},
 	"storage":        {"filter", "storage/log"},
+	"storage/cold":   {"filter"},
 	"storage/log":    {},
 	"storage/policy": {},
 }
