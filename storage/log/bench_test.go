@@ -114,7 +114,7 @@ func BenchmarkReplay(b *testing.B) {
 	must(b, l.Close())
 	b.SetBytes(size)
 	for b.Loop() {
-		l, _, err := Open(o, func(uint64, []byte) error { return nil })
+		l, _, err := Open(o, func(uint64, Position, []byte) error { return nil })
 		must(b, err)
 		must(b, l.Close())
 	}

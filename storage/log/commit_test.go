@@ -32,7 +32,7 @@ func TestGroupCommit(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 3 {
-			sealed, err := l.Roll()
+			sealed, err := l.Roll(nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -82,7 +82,7 @@ func TestRollBesideAppends(t *testing.T) {
 		}
 		wg.Go(func() {
 			for range 20 {
-				if _, err := l.Roll(); err != nil {
+				if _, err := l.Roll(nil); err != nil {
 					t.Error(err)
 				}
 				if err := l.Sync(); err != nil {

@@ -161,7 +161,7 @@ func TestNoSyncsOnlyAtRollAndClose(t *testing.T) {
 		if n := disk.syncs.Load(); n != 0 {
 			t.Fatalf("%d syncs", n)
 		}
-		_, err := l.Roll()
+		_, err := l.Roll(nil)
 		must(t, err)
 		time.Sleep(time.Second) // in the background
 		if n := disk.syncs.Load(); n != 2 {

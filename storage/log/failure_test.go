@@ -73,7 +73,7 @@ func failingStory(t *testing.T, o Options) (acked []rec) {
 		if i%4 != 3 {
 			continue
 		}
-		if _, err := l.Roll(); err != nil {
+		if _, err := l.Roll(nil); err != nil {
 			clearError(t, err)
 		}
 	}
@@ -101,7 +101,7 @@ func staysFailed(t *testing.T, l *Log, end Position, err error) {
 		if err := l.Wait(end); end > 0 && !errors.Is(err, failed) {
 			t.Fatalf("wait: %v", err)
 		}
-		if _, err := l.Roll(); !errors.Is(err, failed) {
+		if _, err := l.Roll(nil); !errors.Is(err, failed) {
 			t.Fatalf("roll: %v", err)
 		}
 		if err := l.Stats().Failure; !errors.Is(err, failed) {
@@ -206,7 +206,7 @@ func TestClosed(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	_, appendErr := l.Append([]byte("x"))
-	_, rollErr := l.Roll()
+	_, rollErr := l.Roll(nil)
 	for _, err := range []error{appendErr, rollErr, l.Release(0)} {
 		if !errors.Is(err, ErrClosed) {
 			t.Fatalf("error: %v", err)

@@ -63,7 +63,7 @@ func testOptions(fs vfs.FS, fsync Fsync) Options {
 // open opens a log and returns what it replayed.
 func open(o Options) (*Log, []rec, Recovery, error) {
 	var got []rec
-	l, r, err := Open(o, func(slot uint64, payload []byte) error {
+	l, r, err := Open(o, func(slot uint64, _ Position, payload []byte) error {
 		got = append(got, rec{slot: slot, payload: bytes.Clone(payload)})
 		return nil
 	})
@@ -105,7 +105,7 @@ func must(t testing.TB, err error) {
 
 func mustRoll(t testing.TB, l *Log) {
 	t.Helper()
-	sealed, err := l.Roll()
+	sealed, err := l.Roll(nil)
 	must(t, err)
 	must(t, l.WaitSealed(sealed))
 }

@@ -70,6 +70,10 @@ type file struct {
 	bytes int64 // header and records
 }
 
+// Apply repeats a record: its slot, the position after it (what Append
+// answered for it), and its payload, which is not to be kept.
+type Apply func(slot uint64, end Position, payload []byte) error
+
 // Open replays the log in o.Dir through apply, in the order of its records, and
 // begins the segment of a new slot. The slot given to apply is the one whose
 // segment holds the record; payload is valid only during the call. An error of
@@ -78,7 +82,7 @@ type file struct {
 // A torn tail, which a crash leaves, is cut, with one warning. Records that
 // were synced and are unreadable make a *DamageError, with nothing changed on
 // disk, unless o.AcceptDamage is set.
-func Open(o Options, apply func(slot uint64, payload []byte) error) (*Log, Recovery, error) {
+func Open(o Options, apply Apply) (*Log, Recovery, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, Recovery{}, err

@@ -128,7 +128,7 @@ func (m *model) step() {
 	case n < 80:
 		m.wait()
 	case n < 86:
-		_, err := m.log.Roll()
+		_, err := m.log.Roll(nil)
 		must(m.t, err)
 	case n < 89:
 		m.store()

@@ -26,7 +26,7 @@ type Recovery struct {
 type recovery struct {
 	opts  Options
 	dir   vfs.File
-	apply func(slot uint64, payload []byte) error
+	apply Apply
 
 	stored   []*found // up to the stored slot, ascending; not read
 	segments []*found // the others, ascending
@@ -198,7 +198,7 @@ func (r *recovery) readSegment(p *place) error {
 		if !ok {
 			return nil
 		}
-		if err := r.apply(s.slot, rec.payload); err != nil {
+		if err := r.apply(s.slot, p.pos+Position(rec.size), rec.payload); err != nil {
 			return fmt.Errorf("apply the record at offset %d of %s: %w", p.offset, s.path, err)
 		}
 		s.base, s.baseKnown = rr.base, true // also where it was a guess

@@ -15,7 +15,14 @@ import (
 // new header says where the sequence goes on, so it is written right after the
 // switch, before any record of the new segment; those who wait for such a
 // record wait for its header too.
-func (l *Log) Roll() (sealed uint64, err error) {
+//
+// The switch runs within around, which may take the caller's locks for it, so
+// that what the caller keeps by slot changes in the same instant. around must
+// call swap exactly once and do no I/O; nil just switches.
+func (l *Log) Roll(around func(swap func())) (sealed uint64, err error) {
+	if around == nil {
+		around = func(swap func()) { swap() }
+	}
 	l.rolling.Lock()
 	defer l.rolling.Unlock()
 	old, err := l.openSegment()
@@ -26,7 +33,7 @@ func (l *Log) Roll() (sealed uint64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("log: roll to slot %d: %w", old.slot+1, err)
 	}
-	err = l.writes.exclusive(func() (Position, error) { return l.switchTo(next) })
+	err = l.writes.exclusive(func() (Position, error) { return l.switchTo(next, around) })
 	kick(l.sealed)
 	if err != nil {
 		return 0, err
@@ -58,23 +65,15 @@ func (l *Log) prepare(slot uint64) (*segment, error) {
 
 // switchTo makes next the open segment. It runs in the write turn. What has
 // been gathered by then belongs to the old segment.
-func (l *Log) switchTo(next *segment) (Position, error) {
+func (l *Log) switchTo(next *segment, around func(swap func())) (Position, error) {
 	if _, err := l.writeGathered(); err != nil { // leaves little to write after the switch
 		return 0, errors.Join(err, next.close())
 	}
-	l.mu.Lock()
-	old := l.open
-	b, from := l.gather.take(l.End())
-	next.base = l.End()
-	l.gather.sum = newHeaderSum(next.slot)
-	h := header{
-		slot: next.slot, base: next.base, synced: l.syncs.at(), created: time.Now(),
-		previousSlot: old.slot, previousBase: old.base,
-	}
-	l.open = next
-	l.sealing = append(l.sealing, old)
-	l.files = append(l.files, file{slot: old.slot, bytes: old.offset(next.base)})
-	l.mu.Unlock()
+	var old *segment
+	var b []byte
+	var from Position
+	var h header
+	around(func() { old, b, from, h = l.swap(next) })
 
 	end, err := l.writeTaken(old, b, from)
 	if err != nil {
@@ -87,6 +86,25 @@ func (l *Log) switchTo(next *segment) (Position, error) {
 		return 0, l.fail("write header of", next.path, err)
 	}
 	return end, nil
+}
+
+// swap makes next the open segment in memory, and returns what is still to be
+// written: the rest of the old one and the header of the new one.
+func (l *Log) swap(next *segment) (old *segment, rest []byte, from Position, h header) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old = l.open
+	rest, from = l.gather.take(l.End())
+	next.base = l.End()
+	l.gather.sum = newHeaderSum(next.slot)
+	h = header{
+		slot: next.slot, base: next.base, synced: l.syncs.at(), created: time.Now(),
+		previousSlot: old.slot, previousBase: old.base,
+	}
+	l.open = next
+	l.sealing = append(l.sealing, old)
+	l.files = append(l.files, file{slot: old.slot, bytes: old.offset(next.base)})
+	return old, rest, from, h
 }
 
 // WaitSealed returns when a sealed slot's segment is on disk, and the header of

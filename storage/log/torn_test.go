@@ -249,7 +249,7 @@ func TestRenamedFileIsRefused(t *testing.T) {
 func TestApplyErrorChangesNothing(t *testing.T) {
 	all, _ := killed(t, 10)
 	fs := all.on(t)
-	_, r, err := Open(testOptions(fs, Always), func(slot uint64, payload []byte) error {
+	_, r, err := Open(testOptions(fs, Always), func(slot uint64, _ Position, payload []byte) error {
 		if payload[0] == 5 {
 			return fmt.Errorf("no such policy")
 		}
