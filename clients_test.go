@@ -31,7 +31,7 @@ func serveHere(t *testing.T, flags ...string) *inProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := start(cfg, p.log)
+	in, err := start(context.Background(), cfg, p.log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"dedupd/storage"
 	"dedupd/storage/log"
 )
 
@@ -25,6 +26,8 @@ type config struct {
 	requirePass   string
 	shutdownGrace time.Duration
 	acceptDamage  bool
+	wheelSlot     time.Duration
+	wheelSlots    int
 
 	memory    int64     // maxMemory in bytes
 	fsyncMode log.Fsync // fsync, parsed
@@ -35,8 +38,18 @@ func defaultConfig() config {
 	return config{
 		addr: "127.0.0.1:6380", dir: "./data", fsync: "everysec", maxMemory: "60%",
 		maxClients: 10000, shutdownGrace: 10 * time.Second,
+		wheelSlot: time.Hour, wheelSlots: storage.DefaultMaxSealed,
 	}
 }
+
+// The valid ranges, as help and errors name them; validate has the numbers.
+const (
+	maxClientsRange = "1 to 1048576"
+	timeoutRange    = "0s (never), or 1s to 8760h"
+	graceRange      = "0s to 10m"
+	wheelSlotRange  = "1s to 24h"
+	wheelSlotsRange = "1 to 1024"
+)
 
 const usage = `dedupd remembers, for every user, which items were already seen, and speaks RESP.
 
@@ -52,12 +65,14 @@ DEDUPD_SHUTDOWN_GRACE, and so on. A flag wins over its variable.
 func (c *config) flags(fs *flag.FlagSet) {
 	fs.StringVar(&c.addr, "addr", c.addr, "`host:port` to listen on")
 	fs.StringVar(&c.dir, "dir", c.dir, "data `directory`; created if missing")
-	fs.StringVar(&c.fsync, "fsync", c.fsync, "when a write is on disk: `always` before its reply, everysec, no")
-	fs.StringVar(&c.maxMemory, "maxmemory", c.maxMemory, "memory for everything: bytes, or with kb, mb, gb, or `n%` of the machine's or cgroup's")
-	fs.IntVar(&c.maxClients, "maxclients", c.maxClients, "how many connections at once, 1 to 1048576")
-	fs.DurationVar(&c.timeout, "timeout", c.timeout, "drop a client that is silent for so long; 0: never")
+	fs.StringVar(&c.fsync, "fsync", c.fsync, "when a write is on disk: `mode` always (before its reply), everysec or no")
+	fs.StringVar(&c.maxMemory, "maxmemory", c.maxMemory, "memory for everything, a `size`: bytes, or with kb, mb, gb, or n% of the machine's or cgroup's")
+	fs.Var(intValue{&c.maxClients, maxClientsRange}, "maxclients", "how many connections at once, "+maxClientsRange)
+	fs.Var(durationValue{&c.timeout, timeoutRange}, "timeout", "drop a client that is silent for so long: "+timeoutRange)
 	fs.StringVar(&c.requirePass, "requirepass", c.requirePass, "`password` that AUTH must give; better set by DEDUPD_REQUIREPASS")
-	fs.DurationVar(&c.shutdownGrace, "shutdown-grace", c.shutdownGrace, "on SIGTERM, how long clients may take to finish, 0s to 10m")
+	fs.Var(durationValue{&c.shutdownGrace, graceRange}, "shutdown-grace", "on SIGTERM, how long clients may take to finish, "+graceRange)
+	fs.Var(durationValue{&c.wheelSlot, wheelSlotRange}, "wheel-slot", "how often memory moves to disk, "+wheelSlotRange)
+	fs.Var(intValue{&c.wheelSlots, wheelSlotsRange}, "wheel-slots", "how many slots may wait for the disk before writes answer -BUSY, "+wheelSlotsRange)
 	fs.BoolVar(&c.acceptDamage, "accept-damage", c.acceptDamage, "start although the log is damaged, and say what was lost")
 }
 
@@ -68,10 +83,10 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs := flag.NewFlagSet("dedupd", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors are returned, help is printed below
 	c.flags(fs)
-	showVersion := fs.Bool("version", false, "print the version and exit")
 	if err := fromEnvironment(fs, getenv); err != nil {
 		return c, err
 	}
+	showVersion := fs.Bool("version", false, "print the version and exit")
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		c.exit = true
@@ -136,13 +151,19 @@ func (c *config) validate() error {
 		errs = append(errs, fmt.Errorf("--maxmemory is %q; %w", c.maxMemory, err))
 	}
 	if c.maxClients < 1 || c.maxClients > 1<<20 {
-		wrong("maxclients", c.maxClients, "1 to 1048576")
+		wrong("maxclients", c.maxClients, maxClientsRange)
 	}
 	if c.timeout != 0 && (c.timeout < time.Second || c.timeout > 365*24*time.Hour) {
-		wrong("timeout", c.timeout, "0 (never), or 1s to 8760h")
+		wrong("timeout", c.timeout, timeoutRange)
 	}
 	if c.shutdownGrace < 0 || c.shutdownGrace > 10*time.Minute {
-		wrong("shutdown-grace", c.shutdownGrace, "0s to 10m")
+		wrong("shutdown-grace", c.shutdownGrace, graceRange)
+	}
+	if c.wheelSlot < time.Second || c.wheelSlot > 24*time.Hour {
+		wrong("wheel-slot", c.wheelSlot, wheelSlotRange)
+	}
+	if c.wheelSlots < 1 || c.wheelSlots > 1024 {
+		wrong("wheel-slots", c.wheelSlots, wheelSlotsRange)
 	}
 	return errors.Join(errs...)
 }

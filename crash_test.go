@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestKill9LosesNothing writes from several connections, kills the process at
-// a random moment, some rounds while it still starts, and asks the next one
+// a random moment, in the middle of a flush or while it still starts, and asks the next one
 // for every item that was acknowledged, in every durability setting: what is
 // acknowledged has been handed to the system, which outlives the process.
 func TestKill9LosesNothing(t *testing.T) {
@@ -80,6 +80,7 @@ func (c *crashTest) round(round int) {
 	for w := range 4 {
 		writers.Go(func() { c.write(p, fmt.Sprintf("round:%d:writer:%d", round, w)) })
 	}
+	writers.Go(func() { c.flush(p) })
 	for c.count()-before < *crashItems {
 		if c.t.Failed() {
 			break
@@ -90,6 +91,22 @@ func (c *crashTest) round(round int) {
 	p.kill()
 	writers.Wait()
 	c.t.Logf("round %d, fsync %s: %d items acknowledged", round, c.fsync, c.total-before)
+}
+
+// flush moves what there is to disk, again and again, until the server is
+// gone; the wheel does the same once a second.
+func (c *crashTest) flush(p *process) {
+	client := p.client()
+	defer client.Close()
+	for {
+		if err := client.Do(context.Background(), "DEDUP.WHEEL", "FLUSH").Err(); err != nil {
+			if strings.HasPrefix(err.Error(), "ERR") {
+				c.t.Error(err)
+			}
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 func (c *crashTest) count() int {
@@ -170,7 +187,7 @@ type process struct {
 func (c *crashTest) launch() *process {
 	c.t.Helper()
 	p := &process{addr: freeAddr(c.t)}
-	p.cmd = exec.Command(os.Args[0], "--addr", p.addr, "--dir", c.dir, "--fsync", c.fsync, "--maxmemory", "1gb")
+	p.cmd = exec.Command(os.Args[0], "--addr", p.addr, "--dir", c.dir, "--fsync", c.fsync, "--maxmemory", "256mb", "--wheel-slot", "1s")
 	p.cmd.Env = append(os.Environ(), asServer+"=1")
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {

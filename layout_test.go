@@ -14,13 +14,13 @@ import (
 // mayImport is which of our packages each of them may import, outside tests.
 // Data flows one way: bytes, command, hot, wheel, cold.
 var mayImport = map[string][]string{
-	".":              {"commands", "scripts/bench", "server", "storage", "storage/log"},
-	"commands":       {"filter", "storage", "storage/log"},
+	".":              {"commands", "flusher", "scripts/bench", "server", "storage", "storage/log"},
+	"commands":       {"filter", "storage", "storage/log", "storage/policy"},
 	"filter":         {},
 	"flusher":        {"storage/policy"},
 	"scripts/bench":  {},
 	"server":         {},
-	"storage":        {"filter", "storage/log"},
+	"storage":        {"filter", "storage/cold", "storage/log", "storage/policy"},
 	"storage/cold":   {"filter"},
 	"storage/log":    {},
 	"storage/policy": {},

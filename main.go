@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // zones work on machines without zone files
 )
 
 // version is what INFO and --version say.
@@ -16,6 +17,7 @@ const version = "0.1.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
@@ -33,7 +35,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err != nil || cfg.exit {
 		return err
 	}
-	srv, err := start(cfg, stderr)
+	srv, err := start(ctx, cfg, stderr)
 	if err != nil {
 		return err
 	}

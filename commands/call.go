@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dedupd/storage"
+	"dedupd/storage/policy"
 )
 
 // call is one command on its way through: first its parse function reads the
@@ -28,6 +29,7 @@ type call struct {
 	token    []byte
 	indices  bool // WITHINDEX
 	blind    bool
+	event    int64 // AT, unix ms; storage.Now without it
 	hasToken bool
 	readOnly bool // a command that may write, but not with these arguments
 }
@@ -37,7 +39,7 @@ func (c *call) begin(cmd *command, args [][]byte) {
 	c.cmd, c.args = cmd, args
 	c.key, c.items, c.token = nil, nil, nil
 	c.limit, c.count = 0, 0
-	c.layers, c.mark = 0, 0
+	c.layers, c.mark, c.event = 0, 0, storage.Now
 	c.indices, c.blind, c.hasToken, c.readOnly = false, false, false, false
 }
 
@@ -45,6 +47,9 @@ func (c *call) begin(cmd *command, args [][]byte) {
 func (c *call) kind() storage.Kind {
 	if c.readOnly {
 		return storage.Read
+	}
+	if c.blind {
+		return storage.Blind
 	}
 	return c.cmd.kind()
 }
@@ -60,11 +65,16 @@ var errArity = errors.New("wrong number of arguments")
 // errorText is the text of an error reply, with its code in front.
 func (c *call) errorText(err error) string {
 	var readOnly *storage.ReadOnlyError
+	var refusal *policy.Refusal
 	switch {
 	case err == errArity:
 		return arityText(c.cmd.fullName())
+	case errors.As(err, &refusal):
+		return refusal.Error() // it has its code
 	case errors.Is(err, storage.ErrMemory):
 		return "OOM " + err.Error()
+	case errors.Is(err, storage.ErrBusy):
+		return "BUSY " + err.Error()
 	case errors.As(err, &readOnly):
 		return "MISCONF " + err.Error()
 	}

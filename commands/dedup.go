@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dedupd/storage"
+	"dedupd/storage/policy"
 )
 
 // dedupCommands are the commands that the server exists for.
@@ -41,12 +42,12 @@ var dedupCommands = []command{
 		parse:   parseKeyItems, run: (*call).deliver,
 	},
 	{
-		name: "dedup.insert", arity: -4, flags: flagWrite | flagDenyOOM, syntax: "key [LAYER played|delivered] [BLIND] ITEMS item [item ...]",
-		summary: "Record items in a layer, as MADD. BLIND looks at no older data and returns how many were accepted: for feeding logs.",
+		name: "dedup.insert", arity: -4, flags: flagWrite | flagDenyOOM, syntax: "key [AT unix-ms] [LAYER played|delivered] [BLIND] ITEMS item [item ...]",
+		summary: "Record items in a layer, as MADD. AT is when it happened and picks the window; earlier than any kept window is LATE. BLIND looks at no older data and returns how many were accepted: for feeding logs.",
 		parse:   parseInsert, run: (*call).insert,
 	},
 	{
-		name: "dedup.rem", arity: -4, flags: flagWrite, syntax: "key [LAYER played|delivered] ITEMS item [item ...]",
+		name: "dedup.rem", arity: -4, flags: flagWrite | flagDenyOOM, syntax: "key [LAYER played|delivered] ITEMS item [item ...]",
 		summary: "Forget items, in both layers or in one. Returns how many were forgotten.",
 		parse:   parseRem, run: (*call).rem,
 	},
@@ -71,15 +72,34 @@ func count(flags []bool) (n int64) {
 	return n
 }
 
-func (c *call) add()     { c.int(count(c.tx.Play(c.key, c.items))) }
-func (c *call) madd()    { c.flags(c.tx.Play(c.key, c.items)) }
+func (c *call) add() {
+	if flags, ok := c.play(); ok {
+		c.int(count(flags))
+	}
+}
+
+func (c *call) madd() {
+	if flags, ok := c.play(); ok {
+		c.flags(flags)
+	}
+}
+
+// play records the items as played, or answers why it cannot.
+func (c *call) play() ([]bool, bool) {
+	flags, err := c.tx.Play(c.key, c.items, c.event)
+	if err != nil {
+		c.error(c.errorText(err))
+	}
+	return flags, err == nil
+}
+
 func (c *call) exists()  { c.flag(c.tx.Exists(c.key, c.items, storage.All)[0]) }
 func (c *call) mexists() { c.flags(c.tx.Exists(c.key, c.items, storage.All)) }
 func (c *call) deliver() { c.int(count(c.tx.Deliver(c.key, c.items))) }
 func (c *call) card()    { c.int(int64(c.tx.Card(c.key))) }
 
 func parseInsert(c *call) error {
-	err := c.parseOptions("LAYER, BLIND", insertOption)
+	err := c.parseOptions("AT, LAYER, BLIND", insertOption)
 	if err != nil {
 		return err
 	}
@@ -89,6 +109,9 @@ func parseInsert(c *call) error {
 	if c.blind && c.layers != storage.Played {
 		return syntaxError("BLIND goes with LAYER played only")
 	}
+	if c.event != storage.Now && c.layers != storage.Played {
+		return syntaxError("AT goes with LAYER played only")
+	}
 	return nil
 }
 
@@ -96,6 +119,8 @@ func insertOption(c *call, args [][]byte) (int, error) {
 	switch {
 	case is(args[0], "layer"):
 		return c.layerOption(args, false)
+	case is(args[0], "at"):
+		return c.atOption(args)
 	case is(args[0], "blind"):
 		err := once(c.blind, "BLIND")
 		c.blind = true
@@ -104,15 +129,34 @@ func insertOption(c *call, args [][]byte) (int, error) {
 	return 0, nil
 }
 
+func (c *call) atOption(args [][]byte) (int, error) {
+	if err := once(c.event != storage.Now, "AT"); err != nil {
+		return 0, err
+	}
+	v, err := value(args, "AT")
+	if err != nil {
+		return 0, err
+	}
+	ms, ok := parseInt(v, policy.MinTime, policy.MaxTime-1)
+	if !ok {
+		return 0, fmt.Errorf("AT %s is not a time in unix milliseconds from %d to %d", show(v), policy.MinTime, policy.MaxTime-1)
+	}
+	c.event = ms
+	return 2, nil
+}
+
 func (c *call) insert() {
 	switch {
 	case c.blind:
-		c.tx.Play(c.key, c.items)
+		if err := c.tx.PlayBlind(c.key, c.items, c.event); err != nil {
+			c.error(c.errorText(err))
+			return
+		}
 		c.int(int64(len(c.items)))
 	case c.layers == storage.Delivered:
 		c.flags(c.tx.Deliver(c.key, c.items))
 	default:
-		c.flags(c.tx.Play(c.key, c.items))
+		c.madd()
 	}
 }
 

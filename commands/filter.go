@@ -16,6 +16,9 @@ func parseFilter(c *call) error {
 	if c.layers == 0 {
 		c.layers = storage.All
 	}
+	if c.mark == storage.Delivered && c.layers == storage.Delivered {
+		return syntaxError("MARK delivered goes with LAYER all or played: what is played already cannot be marked as delivered")
+	}
 	c.readOnly = c.mark == 0
 	if c.hasToken && c.readOnly {
 		return syntaxError("TOKEN goes with MARK only")

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"sync"
@@ -43,6 +44,8 @@ type Options struct {
 	Settings []Setting
 	Stats    func() ServerStats
 	Memory   func() Memory
+	Wheel    Wheel
+	Context  context.Context // ends when the server stops: commands that wait give up
 }
 
 // Memory is what the process has, for INFO.

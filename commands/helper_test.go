@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func openNode(tb testing.TB, o nodeOptions) *node {
 	if o.hotBytes == 0 {
 		o.hotBytes = 1 << 30
 	}
-	store, err := storage.Open(storage.Options{
+	store, err := storage.Open(context.Background(), storage.Options{
 		FS: o.fs, Dir: "data", Fsync: log.No, HotBytes: o.hotBytes,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})

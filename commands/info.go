@@ -149,6 +149,12 @@ func infoDedup(b *strings.Builder, h *Handler) {
 	line(b, "hot_bytes_limit", st.HotLimit)
 	line(b, "staged_items", st.Staged)
 	line(b, "delivered_items", st.Delivered)
+	line(b, "open_slot", st.OpenSlot)
+	line(b, "sealed_slots", st.Sealed)
+	line(b, "stored_slot", st.StoredSlot)
+	line(b, "hot_table_bytes", st.TableBytes)
+	line(b, "hot_unstored_bytes", st.Unstored)
+	infoCold(b, h)
 	infoLog(b, st.Log)
 	line(b, "recovered_records", st.Recovery.Records)
 	line(b, "recovered_bytes", st.Recovery.Bytes)
@@ -166,4 +172,14 @@ func infoLog(b *strings.Builder, st log.Stats) {
 	line(b, "log_appended_position", uint64(st.Appended))
 	line(b, "log_synced_position", uint64(st.Synced))
 	line(b, "log_syncs", st.Syncs)
+}
+
+func infoCold(b *strings.Builder, h *Handler) {
+	st, err := h.Store.Cold()
+	if err != nil {
+		line(b, "cold_error", strings.Join(strings.Fields(err.Error()), " "))
+		return
+	}
+	line(b, "cold_read_amplification", st.ReadAmp)
+	line(b, "cold_table_bytes", st.TableBytes)
 }

@@ -21,7 +21,7 @@ func serverCommands() []command {
 			},
 		},
 		{
-			name: "info", arity: -1, flags: flagLoading, group: "server", syntax: "[section ...]",
+			name: "info", arity: -1, flags: flagNoMulti | flagLoading, group: "server", syntax: "[section ...]",
 			summary: "Return the server's figures.", run: (*call).info,
 		},
 	}
@@ -44,7 +44,7 @@ func (c *call) commandInfo() {
 	}
 	c.array(len(c.args) - 2)
 	for _, name := range c.args[2:] {
-		if cmd := c.session.handler.table.find(name); cmd != nil {
+		if cmd := c.session.handler.table.findFull(name); cmd != nil {
 			c.describe(cmd)
 		} else {
 			c.null()
@@ -161,7 +161,7 @@ func (c *call) commandDocs() {
 		rows = c.session.handler.table.rows
 	}
 	for _, name := range c.args[2:] {
-		if cmd := c.session.handler.table.find(name); cmd != nil {
+		if cmd := c.session.handler.table.findFull(name); cmd != nil {
 			rows = append(rows, cmd)
 		}
 	}

@@ -169,9 +169,8 @@ func (m *transaction) scope(c *call) (storage.Kind, [][]byte) {
 			continue
 		}
 		keys = append(keys, c.key)
-		switch k := c.kind(); {
-		case k == storage.Write, k == storage.Forget && kind == storage.Read:
-			kind = k
+		if c.kind() != storage.Read { // also if BLIND: the others may look at older items
+			kind = storage.Write
 		}
 	}
 	return kind, keys

@@ -69,11 +69,8 @@ func (cmd *command) arityFits(n int) bool {
 
 // kind is what the command's transaction may do.
 func (cmd *command) kind() storage.Kind {
-	switch {
-	case cmd.flags&flagDenyOOM != 0:
+	if cmd.flags&flagWrite != 0 {
 		return storage.Write
-	case cmd.flags&flagWrite != 0:
-		return storage.Forget
 	}
 	return storage.Read
 }
@@ -95,7 +92,7 @@ type table struct {
 
 func newTable() *table {
 	t := &table{byName: make(map[string]*command)}
-	for _, family := range [][]command{dedupCommands, connectionCommands(), transactionCommands, serverCommands()} {
+	for _, family := range [][]command{dedupCommands, wheelCommands(), connectionCommands(), transactionCommands, serverCommands()} {
 		for i := range family {
 			t.add(&family[i])
 		}
@@ -133,6 +130,16 @@ func (t *table) find(name []byte) *command {
 		lower[i] = c
 	}
 	return t.byName[string(lower[:len(name)])]
+}
+
+// findFull also finds a subcommand by its full name, such as client|list.
+func (t *table) findFull(name []byte) *command {
+	parent, sub, ok := bytes.Cut(name, []byte("|"))
+	cmd := t.find(parent)
+	if ok && cmd != nil {
+		return cmd.find(sub)
+	}
+	return cmd
 }
 
 // unknownText is Redis's error for a command that is not there; clients match

@@ -148,7 +148,7 @@ func checkCommandRow(t *testing.T, cmd *command, row redcon.RESP) {
 		t.Fatalf("%s: %d fields", cmd.name, len(fields))
 	}
 	key := int64(0)
-	if strings.HasPrefix(cmd.name, "dedup.") {
+	if strings.HasPrefix(cmd.name, "dedup.") && len(cmd.sub) == 0 {
 		key = 1
 	}
 	if fields[0].String() != cmd.name || fields[1].Int() != int64(cmd.arity) ||

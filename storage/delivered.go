@@ -127,16 +127,18 @@ func (d delivered) kill(e int) {
 }
 
 // killHash takes off whatever was delivered under the salted hash h: what is
-// played answers "seen" for every item of this hash anyway.
-func (d delivered) killHash(h uint64, hash func(item []byte) uint64) {
+// played answers "seen" for every item of this hash anyway. It says whether
+// anything went.
+func (d delivered) killHash(h uint64, hash func(item []byte) uint64) (killed bool) {
 	mask := d.table - 1
 	for i := int(h) & mask; ; i = (i + 1) & mask {
 		n := d.slot(i)
 		if n == 0 {
-			return
+			return killed
 		}
 		if e := n - 1; d.tag(e) == tagOfHash(h) && !d.dead(e) && hash(d.item(e)) == h {
 			d.kill(e)
+			killed = true
 		}
 	}
 }

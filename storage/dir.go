@@ -2,12 +2,14 @@ package storage
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,6 +23,7 @@ const (
 	secretFile = "SECRET"
 	lockFile   = "LOCK"
 	logDir     = "log"
+	coldDir    = "cold"
 
 	formatMagic   = "dedupd data directory, format "
 	formatVersion = 1
@@ -31,6 +34,7 @@ type directory struct {
 	fs     vfs.FS
 	path   string
 	secret filter.Secret
+	sum    string // of the secret, as FORMAT says
 	lock   io.Closer
 }
 
@@ -47,7 +51,10 @@ func openDirectory(fs vfs.FS, path string) (*directory, error) {
 	}
 	var err error
 	if d.lock, err = fs.Lock(fs.PathJoin(path, lockFile)); err != nil {
-		return nil, fmt.Errorf("data directory %s is in use by another process: %w", path, err)
+		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+			err = fmt.Errorf("it is in use by another process: %w", err)
+		}
+		return nil, fmt.Errorf("locking data directory %s: %w", path, err)
 	}
 	if err := d.load(); err != nil {
 		return nil, errors.Join(err, d.lock.Close())
@@ -64,7 +71,7 @@ func (d *directory) load() error {
 	if fresh {
 		return d.create()
 	}
-	return d.readSecret()
+	return d.checkParts()
 }
 
 // inspect says whether the directory is still to be created, and refuses one
@@ -93,6 +100,11 @@ func (d *directory) isFresh(names []string) (bool, error) {
 	for _, name := range names {
 		switch name {
 		case lockFile, secretFile, formatFile + ".tmp", secretFile + ".tmp", "lost+found":
+		case logDir, coldDir: // created, still empty
+			if inside, err := d.fs.List(d.fs.PathJoin(d.path, name)); err == nil && len(inside) == 0 {
+				continue
+			}
+			fallthrough
 		default:
 			return false, fmt.Errorf("%s is not a dedupd data directory: it holds %q and no %s file; it was left as it is",
 				d.path, name, formatFile)
@@ -101,17 +113,40 @@ func (d *directory) isFresh(names []string) (bool, error) {
 	return true, nil
 }
 
+// create makes the directory's first files. A secret that is there already
+// stays: it may be all that somebody has restored so far.
 func (d *directory) create() error {
-	if _, err := rand.Read(d.secret[:]); err != nil {
-		return fmt.Errorf("drawing the secret: %w", err)
+	err := d.readSecret()
+	if oserror.IsNotExist(err) {
+		err = d.createSecret()
 	}
-	if err := d.write(secretFile, fmt.Sprintf("%x\n", d.secret[:])); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := d.write(formatFile, formatMagic+strconv.Itoa(formatVersion)+"\n"); err != nil {
+	for _, name := range []string{logDir, coldDir} {
+		if err := d.fs.MkdirAll(d.fs.PathJoin(d.path, name), 0o755); err != nil {
+			return fmt.Errorf("data directory %s: %w", d.path, err)
+		}
+	}
+	format := fmt.Sprintf("%s%d\nsecret %s\n", formatMagic, formatVersion, d.secretSum())
+	if err := d.write(formatFile, format); err != nil {
 		return err
 	}
 	return d.syncParent()
+}
+
+func (d *directory) createSecret() error {
+	if _, err := rand.Read(d.secret[:]); err != nil {
+		return fmt.Errorf("drawing the secret: %w", err)
+	}
+	return d.write(secretFile, fmt.Sprintf("%x\n", d.secret[:]))
+}
+
+// secretSum tells whether a secret is the one that the directory was made
+// with. It gives nothing of the secret away that could be used.
+func (d *directory) secretSum() string {
+	sum := sha256.Sum256(append([]byte("dedupd secret "), d.secret[:]...))
+	return hex.EncodeToString(sum[:8])
 }
 
 // write puts a small file into place as a whole: a crash leaves all of it or
@@ -165,7 +200,8 @@ func (d *directory) checkFormat() error {
 	if err != nil {
 		return err
 	}
-	version, ok := strings.CutPrefix(strings.TrimSpace(format), formatMagic)
+	line, rest, _ := strings.Cut(format, "\n")
+	version, ok := strings.CutPrefix(line, formatMagic)
 	n, err := strconv.Atoi(version)
 	if !ok || err != nil || n < 1 {
 		return fmt.Errorf("%s is not a dedupd data directory: its %s file says %.60q; it was left as it is", d.path, formatFile, format)
@@ -173,13 +209,33 @@ func (d *directory) checkFormat() error {
 	if n > formatVersion {
 		return fmt.Errorf("%s has format %d, this version of dedupd knows formats up to %d; it was left as it is", d.path, n, formatVersion)
 	}
+	if _, err := fmt.Sscanf(rest, "secret %s", &d.sum); err != nil {
+		return fmt.Errorf("%s: its %s file is damaged: %.60q; restore it from a backup", d.path, formatFile, format)
+	}
+	return nil
+}
+
+// checkParts refuses a directory that has lost a part: it would answer
+// "unseen" for everything that was in it.
+func (d *directory) checkParts() error {
+	if err := d.readSecret(); err != nil {
+		return err
+	}
+	if d.secretSum() != d.sum {
+		return fmt.Errorf("%s: its %s file is that of another directory: with it no stored item can be found; restore the right one", d.path, secretFile)
+	}
+	for _, name := range []string{logDir, coldDir} {
+		if _, err := d.fs.Stat(d.fs.PathJoin(d.path, name)); err != nil {
+			return fmt.Errorf("%s has lost its %s directory; restore it from a backup: %w", d.path, name, err)
+		}
+	}
 	return nil
 }
 
 func (d *directory) readSecret() error {
 	secret, err := d.read(secretFile)
 	if oserror.IsNotExist(err) {
-		return fmt.Errorf("%s has lost its %s file: without it no stored item can be found again; restore it from a backup", d.path, secretFile)
+		return fmt.Errorf("%s has lost its %s file: without it no stored item can be found again; restore it from a backup: %w", d.path, secretFile, err)
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,8 +23,9 @@ func TestForeignDirectoriesAreLeftAlone(t *testing.T) {
 		{"a log without FORMAT", "is not a dedupd data directory", map[string]string{"SECRET": strings.Repeat("0", 32), "log": "x"}},
 		{"another FORMAT", "is not a dedupd data directory", map[string]string{"FORMAT": "something else\n"}},
 		{"a newer format", "knows formats up to 1", map[string]string{"FORMAT": "dedupd data directory, format 2\n", "SECRET": strings.Repeat("0", 32)}},
-		{"a lost secret", "restore it from a backup", map[string]string{"FORMAT": "dedupd data directory, format 1\n"}},
-		{"a damaged secret", "restore it from a backup", map[string]string{"FORMAT": "dedupd data directory, format 1\n", "SECRET": "12"}},
+		{"a lost secret", "restore it from a backup", map[string]string{"FORMAT": "dedupd data directory, format 1\nsecret 00\n"}},
+		{"a damaged secret", "restore it from a backup", map[string]string{"FORMAT": "dedupd data directory, format 1\nsecret 00\n", "SECRET": "12"}},
+		{"another secret", "is that of another directory", map[string]string{"FORMAT": "dedupd data directory, format 1\nsecret 00\n", "SECRET": strings.Repeat("0", 32)}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -35,7 +37,7 @@ func TestForeignDirectoriesAreLeftAlone(t *testing.T) {
 			}
 			o := testOptions()
 			o.FS, o.Dir = vfs.Default, dir
-			s, err := Open(o)
+			s, err := Open(context.Background(), o)
 			if err == nil {
 				s.Close()
 				t.Fatal("it was opened")
@@ -69,9 +71,12 @@ func TestCreationMayBeCutShort(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if name == secretFile {
+				f.Write([]byte(strings.Repeat("0", 32)))
+			}
 			f.Close()
 		}
-		s, err := Open(o)
+		s, err := Open(context.Background(), o)
 		if err != nil {
 			t.Errorf("%v: %v", files, err)
 			continue
@@ -86,14 +91,17 @@ func TestCreationMayBeCutShort(t *testing.T) {
 // same secret was used; and two directories do not share one.
 func TestSecretStays(t *testing.T) {
 	o := testOptions()
-	s := openTest(t, o)
+	s, err := Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := openTest(t, testOptions())
 	if s.secret == other.secret {
 		t.Error("two directories have the same secret")
 	}
 	secret := s.secret
 	s.Close()
-	again, err := Open(o)
+	again, err := Open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 var (
 	// ErrMemory refuses a write because the hot layer has used up its memory.
 	ErrMemory = errors.New("command not allowed when used memory > 'maxmemory'")
+	// ErrBusy refuses a write because too many sealed slots wait to be stored.
+	ErrBusy = errors.New("the disk does not keep up: too many sealed slots wait to be stored; try again later")
 	// ErrClosed answers whoever still calls when the store is closing.
 	ErrClosed = errors.New("the server is shutting down")
 

@@ -1,15 +1,21 @@
 package storage
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dedupd/storage/log"
+	"dedupd/storage/policy"
 )
+
+// deliveredTTL is that of the default policy.
+var deliveredTTL = time.Duration(policy.Defaults().DeliveredTTL) * time.Millisecond
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
@@ -19,7 +25,7 @@ func testOptions() Options {
 
 func openTest(t testing.TB, o Options) *Store {
 	t.Helper()
-	s, err := Open(o)
+	s, err := Open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +59,11 @@ func commit(t testing.TB, tx *Tx) uint64 {
 func play(t testing.TB, tx *Tx, key string, items ...[]byte) []bool {
 	t.Helper()
 	k := begin(t, tx, Write, key)
-	isNew := append([]bool(nil), tx.Play(k, items)...)
+	flags, err := tx.Play(k, items, Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isNew := append([]bool(nil), flags...)
 	commit(t, tx)
 	return isNew
 }

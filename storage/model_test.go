@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dedupd/storage/log"
+	"dedupd/storage/policy"
 )
 
 var (
@@ -39,8 +41,9 @@ func TestModel(t *testing.T) {
 
 // modelKey is what the map knows of a key.
 type modelKey struct {
-	played    map[string]bool
-	delivered []modelDelivery // oldest first
+	played    map[string]int64 // item to the newest window it was played in
+	removed   map[string]bool  // hidden until it is played again, in whatever window
+	delivered []modelDelivery  // oldest first
 }
 
 type modelToken struct {
@@ -52,7 +55,7 @@ type modelState map[string]*modelKey
 
 func (m modelState) key(key string) *modelKey {
 	if m[key] == nil {
-		m[key] = &modelKey{played: map[string]bool{}}
+		m[key] = &modelKey{played: map[string]int64{}, removed: map[string]bool{}}
 	}
 	return m[key]
 }
@@ -66,6 +69,7 @@ type modelOp struct {
 	mark   Layer
 	limit  int
 	token  string
+	age    int64 // play: how old the event is, ms
 	now    int64
 	many   []modelOp // exec
 
@@ -82,21 +86,53 @@ type modelRun struct {
 
 	state   modelState
 	tokens  map[[2]string]modelToken // by key and token
-	history []modelOp // those that wrote a record, since the directory was created
-	acked   int       // records that Wait confirmed in mode always
-	keep    int
-	ttl     int64
+	history []modelOp                // those that wrote a record, since the directory was created
+	acked   int                      // records that Wait confirmed in mode always
+	keep    int                      // delivered items
+	ttl     int64                    // theirs
+	span    int64                    // length of a window, ms
+	windows int64                    // kept
 	cuts    int
+
+	slots  map[uint64]int // by sealed slot: how many records there were up to its end
+	stores int
 }
 
 func newModelRun(t *testing.T, seed uint64) *modelRun {
 	rng := rand.New(rand.NewPCG(seed, seed))
-	r := &modelRun{t: t, rng: rng, state: modelState{}, tokens: map[[2]string]modelToken{}, keep: 1 + rng.IntN(40), ttl: DefaultDeliveredTTL.Milliseconds()}
+	r := &modelRun{
+		t: t, rng: rng, state: modelState{}, tokens: map[[2]string]modelToken{}, slots: map[uint64]int{},
+		keep: 1 + rng.IntN(40), ttl: deliveredTTL.Milliseconds(),
+		span: int64(5+rng.IntN(40)) * policy.Minute, windows: int64(1 + rng.IntN(8)),
+	}
 	r.o = testOptions()
 	r.o.FS = vfs.NewCrashableMem()
 	r.o.Fsync = []log.Fsync{log.Always, log.EverySec, log.No}[rng.IntN(3)]
-	r.o.deliveredKeep = r.keep
+	r.o.MaxSealed = 1000
+	r.o.policies = testPolicy(t, policy.Settings{
+		Error: []float64{0, 0.001}[rng.IntN(2)], Keep: r.windows, Period: every(t, r.span),
+		Delivered: int64(r.keep), DeliveredTTL: r.ttl,
+	})
 	return r
+}
+
+func every(t *testing.T, ms int64) policy.Period {
+	p, err := policy.Every(ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// testPolicy is a directory in which the settings hold for all keys, and have
+// since 1970.
+func testPolicy(t *testing.T, settings policy.Settings) *policy.Directory {
+	t.Helper()
+	dir, _, err := policy.New().Set("", policy.Partial{Given: policy.AllFields, Values: settings}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir.Flushed()
 }
 
 func (r *modelRun) run(steps int) {
@@ -114,20 +150,64 @@ func (r *modelRun) run(steps int) {
 			r.powerCut()
 		case n < 80:
 			time.Sleep(time.Duration(r.rng.IntN(90_000)) * time.Millisecond)
+		case n < 90:
+			r.seal()
+		case n < 100:
+			r.storeOldest()
+		case n < 105:
+			r.evictAll()
 		default:
 			r.command(i)
 		}
 	}
+	r.seal()
+	for r.store.Sealed() > 0 {
+		r.storeOldest()
+	}
+	r.checkAll("after the last slot was stored")
+	r.evictAll()
+	r.checkAll("evicted")
 	r.restart()
-	r.checkAll()
+	r.checkAll("after a restart")
+	r.t.Logf("%v, keep %d: %d records, %d power cuts, %d slots stored", r.o.Fsync, r.keep, len(r.history), r.cuts, r.stores)
 	if err := r.store.Close(); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
+func (r *modelRun) seal() {
+	slot, err := r.store.Seal()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if slot != 0 {
+		r.slots[slot] = len(r.history)
+	}
+}
+
+func (r *modelRun) storeOldest() {
+	stored, err := r.store.StoreOldest(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if stored.Slot != 0 {
+		r.stores++
+		r.acked = max(r.acked, r.slots[stored.Slot]) // what is stored is on disk in every mode
+	}
+}
+
+// evictAll makes the hot layer forget whatever it can read again.
+func (r *modelRun) evictAll() {
+	for _, sh := range r.store.shards {
+		sh.mu.Lock()
+		sh.evict(4*len(sh.index.slots), r.store.coldEmpty.Load())
+		sh.mu.Unlock()
+	}
+}
+
 func (r *modelRun) open() {
 	var err error
-	if r.store, err = Open(r.o); err != nil {
+	if r.store, err = Open(context.Background(), r.o); err != nil {
 		r.t.Fatalf("open after %d records, %d of them acknowledged: %v", len(r.history), r.acked, err)
 	}
 	r.tx = r.store.NewTx()
@@ -138,6 +218,7 @@ func (r *modelRun) restart() {
 		r.t.Fatal(err)
 	}
 	written := len(r.history)
+	r.slots[r.store.slot] = written
 	if got := r.reopen(); got != written {
 		r.t.Fatalf("a clean restart recovered %d records of %d", got, written)
 	}
@@ -154,7 +235,12 @@ func (r *modelRun) powerCut() {
 	}
 	r.o.FS = clone
 	written := len(r.history)
+	open := r.store.slot
 	recovered := r.reopen()
+	r.slots[open] = recovered
+	for slot, records := range r.slots {
+		r.slots[slot] = min(records, recovered) // its end may have been cut
+	}
 	if recovered < r.acked {
 		r.t.Fatalf("power cut (%d %% kept) lost acknowledged records: %d recovered, %d acknowledged", percent, recovered, r.acked)
 	}
@@ -168,7 +254,7 @@ func (r *modelRun) powerCut() {
 // map what that history says. It returns the number of records recovered.
 func (r *modelRun) reopen() int {
 	r.open()
-	recovered := int(r.store.recovery.Records)
+	recovered := r.recovered()
 	r.history = r.history[:min(len(r.history), recovered)]
 	r.state = modelState{}
 	for i := range r.history {
@@ -179,22 +265,30 @@ func (r *modelRun) reopen() int {
 	return recovered
 }
 
+// recovered is how many records the directory had: those of stored slots and
+// those that the log repeated.
+func (r *modelRun) recovered() int {
+	return r.slots[r.store.cold.StoredSlot()] + int(r.store.recovery.Records)
+}
+
 func (r *modelRun) command(step int) {
 	op := r.draw()
 	if r.rng.IntN(12) == 0 {
 		op = modelOp{name: "exec", many: []modelOp{op, r.draw(), r.draw()}}
 	}
 	op.now = time.Now().UnixMilli()
+	before := r.store.log.End()
 	got, position := r.perform(op)
-	want, wrote := r.expect(&op)
+	wrote := r.store.log.End() != before
+	want, changed := r.expect(&op)
 	if !reflect.DeepEqual(got, want) {
 		r.t.Fatalf("step %d, %+v\n got  %v\n want %v", step, op, got, want)
 	}
 	if wrote {
 		r.history = append(r.history, op)
 	}
-	if records := r.store.recovery.Records + r.store.Stats().Log.Records; int(records) != len(r.history) {
-		r.t.Fatalf("step %d, %+v: the log has %d records, want %d", step, op, records, len(r.history))
+	if changed && !wrote {
+		r.t.Fatalf("step %d, %+v: a change without a record", step, op)
 	}
 	if position != 0 && r.rng.IntN(3) > 0 {
 		if err := r.store.Wait(position); err != nil {
@@ -212,6 +306,9 @@ func (r *modelRun) draw() modelOp {
 		op.items = append(op.items, fmt.Sprintf("item-%d", r.rng.IntN(150)))
 	}
 	op.name = []string{"play", "play", "exists", "exists", "filter", "filter", "deliver", "forget", "card", "recent"}[r.rng.IntN(10)]
+	if op.name == "play" && r.rng.IntN(3) == 0 {
+		op.age = 1 + r.rng.Int64N(r.span*(r.windows+2))
+	}
 	if op.name == "filter" {
 		op.limit = r.rng.IntN(6)
 		op.mark = []Layer{0, Played, Delivered, Delivered}[r.rng.IntN(4)]
@@ -260,7 +357,15 @@ func (r *modelRun) one(o modelOp) any {
 	key, items := []byte(o.key), list(o.items...)
 	switch o.name {
 	case "play":
-		return slices.Clone(r.tx.Play(key, items))
+		event := int64(Now)
+		if o.age > 0 {
+			event = r.tx.now - o.age
+		}
+		flags, err := r.tx.Play(key, items, event)
+		if err != nil {
+			return err.Error()[:4]
+		}
+		return slices.Clone(flags)
 	case "exists":
 		return slices.Clone(r.tx.Exists(key, items, o.layers))
 	case "deliver":
@@ -313,26 +418,39 @@ func (r *modelRun) expectOne(o *modelOp, now int64) (any, bool) {
 	k := r.state.key(o.key)
 	switch o.name {
 	case "play":
-		flags := k.play(o.items)
+		window := r.window(now)
+		if o.age > 0 {
+			window = r.window(now - o.age)
+		}
+		if window <= r.window(now)-r.windows {
+			return "LATE", false
+		}
+		flags := k.play(o.items, window, r.oldest(now))
 		return flags, slices.Contains(flags, true)
 	case "exists":
 		flags := make([]bool, len(o.items))
 		for i, item := range o.items {
-			flags[i] = k.has(item, o.layers, now-r.ttl)
+			flags[i] = k.has(item, o.layers, now-r.ttl, r.oldest(now))
 		}
 		return flags, false
 	case "deliver":
-		return k.deliver(o.items, now, r.ttl, r.keep)
+		return k.deliver(o.items, now, r.ttl, r.keep, r.oldest(now))
 	case "forget":
 		n := 0
 		for _, item := range o.items {
-			if k.forget(item, o.layers, now-r.ttl) {
+			if k.forget(item, o.layers, now-r.ttl, r.oldest(now)) {
 				n++
 			}
 		}
 		return n, n > 0
 	case "card":
-		return len(k.played), false
+		n := 0
+		for item := range k.played {
+			if k.isPlayed(item, r.oldest(now)) {
+				n++
+			}
+		}
+		return n, false
 	case "recent":
 		var recent []modelDelivery
 		for i := len(k.delivered) - 1; i >= 0 && len(recent) < len(o.items); i-- {
@@ -364,16 +482,16 @@ func (r *modelRun) expectFilter(k *modelKey, o *modelOp, now int64) (any, bool) 
 	}
 	positions, returned := []int{}, []string{}
 	for i, item := range o.items {
-		if len(positions) < limit && !slices.Contains(returned, item) && !k.has(item, o.layers, now-r.ttl) {
+		if len(positions) < limit && !slices.Contains(returned, item) && !k.has(item, o.layers, now-r.ttl, r.oldest(now)) {
 			positions, returned = append(positions, i), append(returned, item)
 		}
 	}
 	wrote := false
 	switch o.mark {
 	case Played:
-		wrote = slices.Contains(k.play(returned), true)
+		wrote = slices.Contains(k.play(returned, r.window(now), r.oldest(now)), true)
 	case Delivered:
-		_, wrote = k.deliver(returned, now, r.ttl, r.keep)
+		_, wrote = k.deliver(returned, now, r.ttl, r.keep, r.oldest(now))
 	}
 	answer := fmt.Sprint(positions)
 	if o.token != "" {
@@ -386,35 +504,47 @@ func (k *modelKey) find(item string) int {
 	return slices.IndexFunc(k.delivered, func(d modelDelivery) bool { return d.item == item })
 }
 
-func (k *modelKey) has(item string, layers Layer, since int64) bool {
-	if layers&Played != 0 && k.played[item] {
+// window is the number of the window that is open at a time.
+func (r *modelRun) window(now int64) int64 { return now / r.span }
+
+// oldest is the number of the oldest window that is kept.
+func (r *modelRun) oldest(now int64) int64 { return r.window(now) - r.windows + 1 }
+
+func (k *modelKey) isPlayed(item string, oldest int64) bool {
+	window, ok := k.played[item]
+	return ok && window >= oldest && !k.removed[item]
+}
+
+func (k *modelKey) has(item string, layers Layer, since, oldest int64) bool {
+	if layers&Played != 0 && k.isPlayed(item, oldest) {
 		return true
 	}
 	i := k.find(item)
 	return layers&Delivered != 0 && i >= 0 && k.delivered[i].at > since
 }
 
-func (k *modelKey) play(items []string) []bool {
+func (k *modelKey) play(items []string, window, oldest int64) []bool {
 	flags := make([]bool, len(items))
 	for i, item := range items {
-		flags[i] = !k.played[item]
-		k.played[item] = true
-		if d := k.find(item); flags[i] && d >= 0 {
+		flags[i] = !k.isPlayed(item, oldest)
+		k.played[item] = max(k.played[item], window)
+		delete(k.removed, item)
+		if d := k.find(item); d >= 0 {
 			k.delivered = slices.Delete(k.delivered, d, d+1)
 		}
 	}
 	return flags
 }
 
-func (k *modelKey) deliver(items []string, now, ttl int64, keep int) ([]bool, bool) {
+func (k *modelKey) deliver(items []string, now, ttl int64, keep int, oldest int64) ([]bool, bool) {
 	flags := make([]bool, len(items))
 	wrote := false
 	for i, item := range items {
-		if k.played[item] {
+		if k.isPlayed(item, oldest) {
 			continue
 		}
 		wrote = true
-		flags[i] = !k.has(item, Delivered, now-ttl)
+		flags[i] = !k.has(item, Delivered, now-ttl, oldest)
 		if d := k.find(item); d >= 0 {
 			k.delivered = slices.Delete(k.delivered, d, d+1)
 		}
@@ -424,10 +554,10 @@ func (k *modelKey) deliver(items []string, now, ttl int64, keep int) ([]bool, bo
 	return flags, wrote
 }
 
-func (k *modelKey) forget(item string, layers Layer, since int64) bool {
-	found := layers&Played != 0 && k.played[item]
+func (k *modelKey) forget(item string, layers Layer, since, oldest int64) bool {
+	found := layers&Played != 0 && k.isPlayed(item, oldest)
 	if found {
-		delete(k.played, item)
+		k.removed[item] = true
 	}
 	if d := k.find(item); layers&Delivered != 0 && d >= 0 {
 		found = found || k.delivered[d].at > since
@@ -437,7 +567,7 @@ func (k *modelKey) forget(item string, layers Layer, since int64) bool {
 }
 
 // checkAll asks for everything there could be.
-func (r *modelRun) checkAll() {
+func (r *modelRun) checkAll(when string) {
 	now := time.Now().UnixMilli()
 	for n := range 6 {
 		for _, layers := range []Layer{Played, Delivered, All} {
@@ -447,11 +577,10 @@ func (r *modelRun) checkAll() {
 			}
 			got := r.one2(op)
 			if want, _ := r.expectOne(&op, now); !reflect.DeepEqual(got, want) {
-				r.t.Fatalf("%s, layers %d after the last restart:\n got  %v\n want %v", op.key, layers, got, want)
+				r.t.Fatalf("%s, layers %d %s:\n got  %v\n want %v", op.key, layers, when, got, want)
 			}
 		}
 	}
-	r.t.Logf("%v, keep %d: %d records, %d power cuts", r.o.Fsync, r.keep, len(r.history), r.cuts)
 }
 
 func (r *modelRun) one2(op modelOp) any {

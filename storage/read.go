@@ -1,45 +1,126 @@
 package storage
 
-import "bytes"
+import (
+	"bytes"
+
+	"dedupd/filter"
+	"dedupd/storage/policy"
+)
 
 // Exists says for each item whether the key has it in the layers.
 func (tx *Tx) Exists(key []byte, items [][]byte, layers Layer) []bool {
 	e := tx.find(key)
 	seen := tx.flags(len(items))
 	if e.exists() {
-		tx.check(e, tx.hash(e.salt, items), items, layers, seen)
+		c := tx.checking(e, key, layers)
+		c.check(tx.hash(e.salt, items), items, seen)
 	}
 	return seen
 }
 
-// check sets seen[i] for each item that is in the layers, the cheaper layer
-// first.
-func (tx *Tx) check(e entry, hashes []uint64, items [][]byte, layers Layer, seen []bool) {
-	if layers&Played != 0 {
-		e.probe(hashes, seen)
+// checking is what it takes to check items of one key.
+type checking struct {
+	e      entry
+	layers Layer
+	spans  []policy.Span
+	since  int64 // what was delivered later counts
+}
+
+func (tx *Tx) checking(e entry, key []byte, layers Layer) checking {
+	view := tx.store.view(key)
+	return checking{e: e, layers: layers, spans: tx.searched(&view), since: tx.now - view.Settings().DeliveredTTL}
+}
+
+// check sets seen[i] for each item that is in the layers.
+func (c *checking) check(hashes []uint64, items [][]byte, seen []bool) {
+	if c.layers&Played != 0 {
+		c.e.probe(hashes, seen, c.spans)
 	}
-	if layers&Delivered == 0 {
+	if c.layers&Delivered == 0 {
 		return
 	}
-	d, ok := e.list()
+	d, ok := c.e.list()
 	if !ok {
 		return
 	}
-	since := tx.since()
 	for i, h := range hashes {
-		if !seen[i] && d.has(h, items[i], since) {
+		if !seen[i] && d.has(h, items[i], c.since) {
 			seen[i] = true
 		}
 	}
 }
 
-// Card counts the distinct items played.
+// Card counts the distinct items played in the windows that are searched. Of
+// stored items it counts fingerprints, of which a few stand for two items.
 func (tx *Tx) Card(key []byte) int {
 	e := tx.find(key)
 	if !e.exists() {
 		return 0
 	}
-	return e.played()
+	view := tx.store.view(key)
+	return e.card(tx.searched(&view))
+}
+
+func (e entry) card(spans []policy.Span) int {
+	a := &e.shard.arena
+	n := 0
+	var table filter.Table
+	if r := e.table(); r != 0 {
+		table = filter.OpenTable(asBytes(a.words(r)))
+		n = table.Len()
+	}
+	for r := e.staged(); r != 0; {
+		set := a.words(r)
+		r = stagedNext(set)
+		if !searched(spans, stagedWindow(set)) {
+			continue
+		}
+		for _, h := range set[stagedHeader:] {
+			if h != 0 && !(e.table() != 0 && table.Contains(h)) && !e.stagedBehind(r, h, spans) {
+				n++
+			}
+		}
+	}
+	return max(0, n-e.hidden(spans))
+}
+
+// stagedBehind says whether the sets from r on, those that are searched, have
+// the hash.
+func (e entry) stagedBehind(r ref, h uint64, spans []policy.Span) bool {
+	for r != 0 {
+		set := e.shard.arena.words(r)
+		if searched(spans, stagedWindow(set)) && stagedHas(set, h) {
+			return true
+		}
+		r = stagedNext(set)
+	}
+	return false
+}
+
+// hidden counts the removed items that would be found otherwise.
+func (e entry) hidden(spans []policy.Span) int {
+	r := e.removed()
+	if r == 0 {
+		return 0
+	}
+	words := e.shard.arena.words(r)
+	n := 0
+	for i := range removedCount(words) {
+		h := removedAt(words, i).hash
+		if e.stagedBehind(e.staged(), h, spans) || e.inTable(h) {
+			n++
+		}
+	}
+	return n
+}
+
+func (e entry) inTable(h uint64) bool {
+	r := e.table()
+	if r == 0 {
+		return false
+	}
+	table := filter.OpenTable(asBytes(e.shard.arena.words(r)))
+	return table.Contains(h)
 }
 
 // Delivery is one delivered item and its time in unix ms. Item is a view,
@@ -60,7 +141,8 @@ func (tx *Tx) Recent(key []byte, count int) []Delivery {
 	if !ok {
 		return nil
 	}
-	since := tx.since()
+	view := tx.store.view(key)
+	since := tx.now - view.Settings().DeliveredTTL
 	for i := d.used() - 1; i >= d.first() && len(tx.recent) < count; i-- {
 		if !d.dead(i) && d.time(i) > since {
 			tx.recent = append(tx.recent, Delivery{Item: d.item(i), Time: d.time(i)})
@@ -81,7 +163,7 @@ func (tx *Tx) Answer(key, token []byte) ([]byte, bool) {
 
 // Remember keeps the answer under the token for TokenLife.
 func (tx *Tx) Remember(key, token, answer []byte) {
-	tx.create(key).remember(token, answer, tx.now+TokenLife)
+	tx.create(key).remember(token, answer, tx.now)
 }
 
 // FilterOptions say what FILTER looks for and does.
@@ -105,7 +187,7 @@ func (tx *Tx) Filter(key []byte, items [][]byte, o FilterOptions) ([]int, error)
 		limit = len(items)
 	}
 	if o.Mark == Delivered {
-		if err := tx.fitsDelivered(limit, items); err != nil {
+		if err := tx.fitsDelivered(key, limit, items); err != nil {
 			return nil, err
 		}
 	}
@@ -113,12 +195,13 @@ func (tx *Tx) Filter(key []byte, items [][]byte, o FilterOptions) ([]int, error)
 	tx.positions = tx.positions[:0]
 	tx.distinct.reset(len(items))
 	salt := tx.store.secret.Salt(key)
+	c := tx.checking(e, key, o.Layers)
 	for from := 0; from < len(items) && len(tx.positions) < limit; from += filterStep {
 		part := items[from:min(from+filterStep, len(items))]
 		hashes := tx.hash(salt, part)
 		seen := tx.flags(len(part))
 		if e.exists() {
-			tx.check(e, hashes, part, o.Layers, seen)
+			c.check(hashes, part, seen)
 		}
 		for i := range part {
 			if !seen[i] && len(tx.positions) < limit && tx.distinct.add(hashes[i], from+i, items) {
@@ -132,8 +215,8 @@ func (tx *Tx) Filter(key []byte, items [][]byte, o FilterOptions) ([]int, error)
 
 // fitsDelivered refuses to mark more items than the policy lets a key keep:
 // the first of them would be forgotten at once.
-func (tx *Tx) fitsDelivered(limit int, items [][]byte) error {
-	keep := tx.store.deliveredKeep
+func (tx *Tx) fitsDelivered(key []byte, limit int, items [][]byte) error {
+	keep := int(tx.store.settings(key).Delivered)
 	if min(limit, len(items)) <= keep {
 		return nil
 	}
@@ -161,7 +244,7 @@ func (tx *Tx) mark(key []byte, items [][]byte, layer Layer) {
 		tx.marked = append(tx.marked, items[i])
 	}
 	if layer == Played {
-		tx.Play(key, tx.marked)
+		tx.Play(key, tx.marked, Now) // now always has a window
 	} else {
 		tx.Deliver(key, tx.marked)
 	}

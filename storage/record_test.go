@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"dedupd/filter"
+	"dedupd/storage/policy"
 )
 
 // readRecord is the record as a list of operations with copies of what they
@@ -29,11 +32,13 @@ func writeRecord(now int64, ops []op) []byte {
 		b = appendOp(b, o.kind, o.policy, o.key)
 		switch o.kind {
 		case opPlay:
+			b = appendWindow(b, o.window)
 			b = appendHashes(b, o.hashes)
 		case opDeliver:
 			b = appendItems(b, o.items)
 		case opForget:
 			b = append(b, byte(o.layers))
+			b = appendUvarint(b, uint64(o.end))
 			b = appendItems(b, o.items)
 		}
 	}
@@ -42,9 +47,9 @@ func writeRecord(now int64, ops []op) []byte {
 
 func TestRecordRoundTrip(t *testing.T) {
 	want := []op{
-		{kind: opPlay, key: []byte("home:42"), hashes: []uint64{1, 1 << 63, 77}},
+		{kind: opPlay, key: []byte("home:42"), window: window{class: 3, part: filter.Late, label: policy.Label{Number: 1 << 40, Cut: 1 << 41}}, hashes: []uint64{1, 1 << 63, 77}},
 		{kind: opDeliver, policy: 300, key: []byte{}, items: [][]byte{{}, []byte("b"), bytes.Repeat([]byte{0, '\r', '\n', 255}, 1000)}},
-		{kind: opForget, key: bytes.Repeat([]byte("k"), MaxKey), layers: All, items: list("x")},
+		{kind: opForget, key: bytes.Repeat([]byte("k"), MaxKey), layers: All, end: 1 << 41, items: list("x")},
 	}
 	now, got, err := readRecord(writeRecord(1234567890123, want))
 	if err != nil || now != 1234567890123 || !reflect.DeepEqual(got, want) {
@@ -55,7 +60,7 @@ func TestRecordRoundTrip(t *testing.T) {
 // TestRecordBytes pins the format: a change of it needs a new format version.
 func TestRecordBytes(t *testing.T) {
 	got := writeRecord(1000, []op{{kind: opPlay, policy: 2, key: []byte("k"), hashes: []uint64{0x0102}}, {kind: opForget, key: []byte("k"), layers: Played, items: list("i")}})
-	want := []byte{0xe8, 7, 1, 2, 1, 'k', 1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 1, 'k', 1, 1, 1, 'i'}
+	want := []byte{0xe8, 7, 1, 2, 1, 'k', 0, 0, 0, 0, 1, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 1, 'k', 1, 0, 1, 1, 'i'}
 	if !bytes.Equal(got, want) {
 		t.Errorf("got  % x\nwant % x", got, want)
 	}

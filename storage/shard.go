@@ -29,12 +29,17 @@ type shard struct {
 	arena arena
 	index index
 	hand  uint32 // where the sweep goes on
+	clock uint32 // where the eviction goes on
 
-	keys, staged, delivered counter
+	slotItems, slotKeys int64 // staged in the open slot, and by how many sets
+
+	fetches map[string]*fetch // by key: reads of the cold layer that are under way
+
+	keys, staged, delivered, tables counter // tables: bytes
 }
 
 func newShard(used *atomic.Int64) *shard {
-	return &shard{arena: newArena(used), index: newIndex(used)}
+	return &shard{arena: newArena(used), index: newIndex(used), fetches: make(map[string]*fetch)}
 }
 
 // find returns the entry of the key; it does not exist if the key is unknown.
@@ -55,30 +60,42 @@ func (sh *shard) find(salt filter.Salt, key []byte) entry {
 	return entry{shard: sh, salt: salt}
 }
 
-func (sh *shard) findOrCreate(salt filter.Salt, key []byte) entry {
+// findOrCreate returns the entry of the key, made if there is none. nothing
+// says that the cold layer is empty, so that a new entry knows all of it.
+func (sh *shard) findOrCreate(salt filter.Salt, key []byte, nothing bool) entry {
 	if e := sh.find(salt, key); e.exists() {
 		return e
 	}
 	e := newEntry(sh, salt, key)
+	if nothing {
+		e.knowAll()
+	}
 	sh.index.insert(tagOf(salt.ID()), e.ref)
 	sh.keys.add(1)
 	return e
 }
 
-// dropIfEmpty forgets an entry that holds nothing any more.
+// dropIfEmpty forgets an entry of which nothing is known, here or on disk.
 func (sh *shard) dropIfEmpty(e entry) {
-	if e.exists() && e.empty() {
-		sh.index.remove(tagOf(e.words[0]), e.ref)
-		sh.arena.free(e.ref)
-		sh.keys.add(-1)
+	if e.exists() && e.bare() && !e.has(flagListStored) {
+		sh.drop(e)
 	}
+}
+
+func (sh *shard) drop(e entry) {
+	sh.index.remove(tagOf(e.words[0]), e.ref)
+	sh.arena.free(e.ref)
+	sh.keys.add(-1)
 }
 
 // sweep visits the next few places of the index and frees what has outlived
 // its time there. Writes call it, so that memory which no command asks for
 // again comes back at the pace at which new memory is taken, without a
 // goroutine and without a pause.
-func (sh *shard) sweep(places int, since, now int64) {
+//
+// An entry that only remembers that nothing is stored of its key stays for the
+// eviction; where nothing is stored of any key (nothing), it goes at once.
+func (sh *shard) sweep(places int, since, now int64, nothing bool) {
 	for range places {
 		sh.hand = (sh.hand + 1) & sh.index.mask()
 		slot := sh.index.slots[sh.hand]
@@ -88,6 +105,8 @@ func (sh *shard) sweep(places int, since, now int64) {
 		e := entry{shard: sh, ref: ref(slot)}
 		e.words = sh.arena.words(e.ref)
 		e.expire(since, now)
-		sh.dropIfEmpty(e)
+		if nothing || !e.has(flagTable) {
+			sh.dropIfEmpty(e)
+		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	tokenHeader = 3
 	// TokenLife is how long a token is remembered, in milliseconds.
 	TokenLife = 60_000
+	// maxTokens is how many tokens of a key are remembered, the newest.
+	maxTokens = 1024
 	// MaxToken is the greatest length of a token in bytes.
 	MaxToken = 256
 )
@@ -40,7 +42,9 @@ func (e entry) answer(token []byte, now int64) ([]byte, bool) {
 	return nil, false
 }
 
-func (e entry) remember(token, answer []byte, end int64) {
+func (e entry) remember(token, answer []byte, now int64) {
+	e.trimTokens(now, maxTokens-1)
+	end := now + TokenLife
 	a := &e.shard.arena
 	r := a.alloc(tokenHeader + bytesToWords(len(token)+len(answer)))
 	words := a.words(r)
@@ -51,14 +55,18 @@ func (e entry) remember(token, answer []byte, end int64) {
 	e.setTokens(r)
 }
 
-func (e entry) expireTokens(now int64) {
+func (e entry) expireTokens(now int64) { e.trimTokens(now, maxTokens) }
+
+// trimTokens keeps the newest tokens, at most so many, that have not ended.
+func (e entry) trimTokens(now int64, most int) {
 	a := &e.shard.arena
 	prev := ref(0)
 	for r := e.tokens(); r != 0; {
 		words := a.words(r)
 		next := tokenNext(words)
-		if tokenEnd(words) > now {
+		if tokenEnd(words) > now && most > 0 {
 			prev, r = r, next
+			most--
 			continue
 		}
 		if prev == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"dedupd/filter"
 	"dedupd/storage/log"
+	"dedupd/storage/policy"
 )
 
 // Layer chooses layers of the store.
@@ -21,9 +22,9 @@ const (
 type Kind uint8
 
 const (
-	Read   Kind = iota
-	Write       // may take memory: refused when there is none left
-	Forget      // only gives memory back: allowed without any
+	Read  Kind = iota
+	Write      // refused when there is no memory left
+	Blind      // a write that looks at no older items, and need not know them
 )
 
 // Tx is one command, or one MULTI/EXEC, on the store: Begin locks the shards
@@ -48,14 +49,16 @@ type Tx struct {
 	positions []int
 	distinct  distinct
 	recent    []Delivery
+	spans     [4]policy.Span
 }
 
 // NewTx returns a transaction for one session.
 func (s *Store) NewTx() *Tx { return &Tx{store: s} }
 
-// Begin starts a transaction on the keys. After an error nothing is locked.
-// Writes fail with an error that says why when the log has failed or memory
-// has run out.
+// Begin starts a transaction on the keys: it makes the hot layer know them,
+// which may read from disk, and locks their shards. After an error nothing is
+// locked. Writes fail with an error that says why when they could not be made
+// durable or memory has run out.
 func (tx *Tx) Begin(kind Kind, keys ...[]byte) error {
 	if err := tx.store.admit(kind); err != nil {
 		return err
@@ -66,10 +69,68 @@ func (tx *Tx) Begin(kind Kind, keys ...[]byte) error {
 	for _, key := range keys {
 		set |= 1 << (tx.store.secret.Salt(key).ID() >> (64 - shardBits))
 	}
-	tx.lock(set)
-	tx.now = time.Now().UnixMilli()
-	if kind == Write {
-		tx.sweep()
+	for {
+		tx.lock(set)
+		tx.now = time.Now().UnixMilli()
+		unknown := tx.unknown(keys)
+		if unknown == nil {
+			break
+		}
+		tx.unlock()
+		if err := tx.store.know(tx.store.secret.Salt(unknown), unknown, tx.need(), tx.now); err != nil {
+			return err
+		}
+	}
+	if kind == Read {
+		return nil
+	}
+	tx.sweep(sweepPlaces * (1 + len(keys)/bits.OnesCount64(set)))
+	if !tx.fits() {
+		tx.unlock()
+		return ErrMemory
+	}
+	return nil
+}
+
+// fits says whether there is memory for a write. It looks harder for what can
+// be freed before it says no, so that refused writes make room for later ones.
+func (tx *Tx) fits() bool {
+	s := tx.store
+	if s.used.Load() <= s.hotBytes {
+		return true
+	}
+	tx.sweep(reclaimPlaces)
+	for _, sh := range s.shards {
+		if s.used.Load() <= s.hotBytes {
+			return true
+		}
+		if sh.mu.TryLock() { // never waits: this transaction holds locks out of order
+			tx.sweepShard(sh, reclaimPlaces)
+			sh.mu.Unlock()
+		}
+	}
+	return s.used.Load() <= s.hotBytes
+}
+
+func (tx *Tx) need() Need {
+	if tx.kind == Blind {
+		return Lists
+	}
+	return Everything
+}
+
+// unknown is the first of the keys that must be read from disk first. While
+// nothing is stored there is none.
+func (tx *Tx) unknown(keys [][]byte) []byte {
+	if tx.store.coldEmpty.Load() {
+		return nil
+	}
+	for _, key := range keys {
+		e := tx.find(key)
+		if !e.knows(tx.need(), tx.now) {
+			return key
+		}
+		e.set(flagUsed)
 	}
 	return nil
 }
@@ -90,13 +151,26 @@ func (tx *Tx) unlock() {
 	}
 }
 
-// sweepPlaces is how many places of the index a write looks at for memory
-// that has outlived its time.
-const sweepPlaces = 4
+// A write looks at sweepPlaces places of the index for memory that has
+// outlived its time, and at reclaimPlaces when there is none left.
+const (
+	sweepPlaces   = 4
+	reclaimPlaces = 1024
+)
 
-func (tx *Tx) sweep() {
+// sweep looks at so many places of each locked shard.
+func (tx *Tx) sweep(places int) {
 	for set := tx.locked; set != 0; set &= set - 1 {
-		tx.store.shards[bits.TrailingZeros64(set)].sweep(sweepPlaces, tx.since(), tx.now)
+		tx.sweepShard(tx.store.shards[bits.TrailingZeros64(set)], places)
+	}
+}
+
+func (tx *Tx) sweepShard(sh *shard, places int) {
+	s := tx.store
+	nothing := s.coldEmpty.Load()
+	sh.sweep(places, tx.now-s.longestTTL(), tx.now, nothing)
+	if s.used.Load() > s.evictAt {
+		sh.evict(max(places, evictPlaces), nothing)
 	}
 }
 
@@ -118,14 +192,17 @@ func (tx *Tx) Commit() (position uint64, err error) {
 	return uint64(p), err
 }
 
-// Abort unlocks after a panic in the middle of a transaction. What was
-// changed stays changed in memory and is not in the log, so the store takes
-// no more writes.
+// Abort unlocks after a panic in the middle of a transaction. What a write
+// changed stays changed in memory and is not in the log, so the store takes no
+// more writes then.
 func (tx *Tx) Abort() {
-	if tx.locked != 0 {
-		tx.store.fail(errAborted)
-		tx.unlock()
+	if tx.locked == 0 {
+		return
 	}
+	if tx.kind != Read {
+		tx.store.fail(errAborted)
+	}
+	tx.unlock()
 }
 
 // keepScratch is how many elements a buffer of a Tx may keep between commands.
@@ -159,8 +236,10 @@ func keepViews(s [][]byte) [][]byte {
 	return keep(s)
 }
 
-// since is the time after which an item must have been delivered to count.
-func (tx *Tx) since() int64 { return tx.now - tx.store.deliveredTTL }
+// searched is what is searched for a key.
+func (tx *Tx) searched(view *policy.View) []policy.Span {
+	return view.Spans(tx.spans[:0], tx.now)
+}
 
 func (tx *Tx) find(key []byte) entry {
 	salt := tx.store.secret.Salt(key)
@@ -170,7 +249,7 @@ func (tx *Tx) find(key []byte) entry {
 // create finds the key's entry, or makes it.
 func (tx *Tx) create(key []byte) entry {
 	salt := tx.store.secret.Salt(key)
-	return tx.store.shard(salt).findOrCreate(salt, key)
+	return tx.store.shard(salt).findOrCreate(salt, key, tx.store.coldEmpty.Load())
 }
 
 // hash fills tx.hashes with the salted hashes of the items.
@@ -200,8 +279,5 @@ func (tx *Tx) log(kind opKind, key []byte) {
 	if len(tx.record) == 0 {
 		tx.record = appendRecordTime(tx.record, tx.now)
 	}
-	tx.record = appendOp(tx.record, kind, policyVersion, key)
+	tx.record = appendOp(tx.record, kind, tx.store.policies.Load().Version(), key)
 }
-
-// policyVersion is the version of the only policy there is so far.
-const policyVersion = 0

@@ -7,7 +7,7 @@ const (
 	MinKeep         = 1
 	MaxKeep         = 1000
 	MinDelivered    = 1
-	MaxDelivered    = 100_000
+	MaxDelivered    = 10_000
 	MinDeliveredTTL = Second
 	MaxDeliveredTTL = 30 * Day
 )
