@@ -20,7 +20,7 @@ var deliveredTTL = time.Duration(policy.Defaults().DeliveredTTL) * time.Millisec
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 func testOptions() Options {
-	return Options{FS: vfs.NewMem(), Dir: "data", Fsync: log.No, HotBytes: 1 << 30, Logger: quiet()}
+	return Options{FS: vfs.NewMem(), Dir: "data", Fsync: log.No, HotBytes: 1 << 30, Logger: quiet(), preallocate: 64 << 10}
 }
 
 func openTest(t testing.TB, o Options) *Store {

@@ -31,7 +31,8 @@ type Options struct {
 	AcceptDamage bool  // start although acknowledged records were lost, and say which
 	Logger       *slog.Logger
 
-	policies *policy.Directory // nil: the defaults; tests set it
+	policies    *policy.Directory // nil: the defaults; tests set it
+	preallocate int64             // of log segments; 0: the log's default; tests set it
 }
 
 // DefaultMaxSealed is how many sealed slots may wait to be stored.
@@ -115,7 +116,7 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 	defer replay.close()
 	s.log, s.recovery, err = log.Open(log.Options{
 		FS: o.FS, Dir: o.FS.PathJoin(o.Dir, logDir), Fsync: o.Fsync, Logger: o.Logger,
-		AcceptDamage: o.AcceptDamage, StoredSlot: stored, MaxRecord: MaxRecord,
+		AcceptDamage: o.AcceptDamage, StoredSlot: stored, MaxRecord: MaxRecord, Preallocate: o.preallocate,
 	}, replay.apply)
 	if err != nil {
 		return err
