@@ -19,11 +19,12 @@ import (
 	"dedupd/storage"
 )
 
-// The parts of --maxmemory. The rest is for connections, Pebble's memtables,
-// the log's buffers and the collector's slack.
+// The parts of --maxmemory. The rest is for Pebble's memtables, the log's
+// buffers and the collector's slack.
 const (
-	hotShare   = 0.6
-	cacheShare = 0.15
+	hotShare     = 0.6
+	cacheShare   = 0.15
+	clientsShare = 0.1 // unfinished commands and unread replies of all clients
 	// unstoredShare is the part of the hot layer that may wait to be stored
 	// before slots end early.
 	unstoredShare = 0.6
@@ -86,6 +87,7 @@ func (in *instance) newServer() error {
 	var handler *commands.Handler
 	cfg := server.DefaultConfig()
 	cfg.Password, cfg.MaxClients, cfg.IdleTimeout, cfg.Logger = in.cfg.requirePass, in.cfg.maxClients, in.cfg.timeout, in.log
+	cfg.MaxClientBytes = in.cfg.share(clientsShare)
 	cfg.NewSession = func(c *server.Conn) server.Session { return handler.NewSession(c) }
 	var err error
 	if in.server, err = server.New(cfg); err != nil {
@@ -105,6 +107,7 @@ func serverStats(st server.Stats) commands.ServerStats {
 		Clients: st.Clients, MaxClients: st.MaxClients, Accepted: st.Accepted, Rejected: st.Rejected,
 		Commands: st.Commands, BytesIn: st.BytesIn, BytesOut: st.BytesOut, AuthFailures: st.AuthFailures,
 		ProtocolErrors: st.ProtocolErrors, OutputTimeouts: st.OutputTimeouts, Panics: st.Panics,
+		ClientBytes: st.ClientBytes, MemoryRefusals: st.MemoryRefusals,
 	}
 }
 

@@ -193,7 +193,13 @@ func (c *call) helloReply() {
 
 const nameText = "ERR Client names cannot contain spaces, newlines or special characters."
 
+// maxClientName bounds names and library names: they are kept.
+const maxClientName = 1024
+
 func validName(b []byte) bool {
+	if len(b) > maxClientName {
+		return false
+	}
 	for _, c := range b {
 		if c < '!' || c > '~' {
 			return false

@@ -22,6 +22,12 @@ type Client interface {
 	Authenticate(user, password []byte) bool
 	Deauthenticate()
 	CloseAfterReply()
+
+	// Reserve charges memory that the session keeps for the client to what all
+	// clients may have together; false: there is no room. Release gives it back;
+	// the end of the connection gives back what is left.
+	Reserve(n int64) bool
+	Release(n int64)
 }
 
 // ServerStats are the server's figures for INFO.
@@ -31,6 +37,7 @@ type ServerStats struct {
 	BytesIn, BytesOut            int64
 	AuthFailures, ProtocolErrors int64
 	OutputTimeouts, Panics       int64
+	ClientBytes, MemoryRefusals  int64
 }
 
 // Setting is one row of CONFIG GET.

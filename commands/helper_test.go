@@ -37,6 +37,8 @@ func (c *fakeClient) PasswordSet() bool     { return c.password != "" }
 func (c *fakeClient) Authenticated() bool   { return c.authenticated }
 func (c *fakeClient) Deauthenticate()       { c.authenticated = c.password == "" }
 func (c *fakeClient) CloseAfterReply()      { c.closing = true }
+func (c *fakeClient) Reserve(n int64) bool  { return true }
+func (c *fakeClient) Release(n int64)       {}
 func (c *fakeClient) Authenticate(user, password []byte) bool {
 	if c.password != "" && string(password) != c.password || len(user) > 0 && string(user) != "default" {
 		return false

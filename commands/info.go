@@ -78,6 +78,8 @@ func infoClients(b *strings.Builder, h *Handler) {
 	line(b, "connected_clients", st.Clients)
 	line(b, "maxclients", st.MaxClients)
 	line(b, "blocked_clients", 0)
+	line(b, "client_bytes", st.ClientBytes)
+	line(b, "client_memory_refusals", st.MemoryRefusals)
 }
 
 func infoMemory(b *strings.Builder, h *Handler) {

@@ -26,8 +26,9 @@ var transactionCommands = []command{
 // arguments.
 type transaction struct {
 	calls   []queuedCall
-	size    int  // an upper bound of the record that EXEC would write
-	spoiled bool // a command was refused, so EXEC will be
+	size    int   // an upper bound of the record that EXEC would write
+	held    int64 // charged to the clients' memory
+	spoiled bool  // a command was refused, so EXEC will be
 }
 
 type queuedCall struct {
@@ -41,6 +42,9 @@ type queuedCall struct {
 const recordRoom, recordRoomArg = 64, 12
 
 func (cmd *command) isExec() bool { return cmd.name == "exec" && cmd.parent == nil }
+
+// What a queued command takes in memory beyond its arguments' bytes.
+const queuedCallBytes, queuedArgBytes = 64, 24
 
 func endsMulti(cmd *command) bool {
 	switch cmd.name {
@@ -70,10 +74,19 @@ func (c *call) discard() {
 }
 
 func (s *Session) setMulti(m *transaction) {
+	s.dropQueue()
 	s.multi = m
 	s.queued.Store(0)
 	if m != nil {
 		s.queued.Store(int32(len(m.calls)) + 1)
+	}
+}
+
+// dropQueue gives the memory of the queue back.
+func (s *Session) dropQueue() {
+	if s.multi != nil {
+		s.client.Release(s.multi.held)
+		s.multi.held, s.multi.calls = 0, nil
 	}
 }
 
@@ -91,13 +104,20 @@ func (s *Session) enqueue(cmd *command, args [][]byte) {
 	m.size += bytes + recordRoom + recordRoomArg*len(args)
 	if m.size > storage.MaxRecord {
 		s.refuse(fmt.Sprintf("ERR the transaction is too large: its commands may have %d bytes together", storage.MaxRecord))
-		m.calls = nil
+		s.dropQueue()
 		return
 	}
 	if m.spoiled {
 		s.call.simple("QUEUED") // it will not run, so it need not be kept
 		return
 	}
+	held := int64(bytes + queuedCallBytes + queuedArgBytes*len(args))
+	if !s.client.Reserve(held) {
+		s.refuse("OOM the clients' commands take more than their share of maxmemory")
+		s.dropQueue()
+		return
+	}
+	m.held += held
 	m.calls = append(m.calls, queuedCall{cmd: cmd, args: copyArgs(args, bytes)})
 	s.queued.Store(int32(len(m.calls)) + 1)
 	s.call.simple("QUEUED")
@@ -122,7 +142,9 @@ func (s *Session) exec() (wait uint64) {
 		c.error("ERR EXEC without MULTI")
 		return 0
 	}
-	s.setMulti(nil)
+	s.multi = nil
+	s.queued.Store(0)
+	defer s.client.Release(m.held)
 	if m.spoiled {
 		c.error("EXECABORT Transaction discarded because of previous errors.")
 		return 0

@@ -69,7 +69,7 @@ func (s *Server) admit(nc net.Conn) {
 }
 
 func (s *Server) newConn(nc net.Conn) *Conn {
-	c := &Conn{server: s, nc: nc, created: s.now()}
+	c := &Conn{server: s, nc: nc, created: s.now(), account: account{budget: &s.budget}}
 	c.active.Store(int64(c.created))
 	c.parser.init(s.cfg.Limits, s.cfg.PreAuthLimits)
 	return c

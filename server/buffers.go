@@ -18,6 +18,8 @@ const (
 type bufferPool struct {
 	classes [9]sync.Pool // 4 KiB << class, of *[]byte
 	boxes   sync.Pool    // empty *[]byte, so that put need not allocate
+
+	returned func([]byte) // nil but in tests: sees what will be lent again
 }
 
 func classOf(size int) int {
@@ -51,6 +53,9 @@ func (p *bufferPool) put(b []byte) {
 		box = new([]byte)
 	}
 	*box = b[:cap(b)]
+	if p.returned != nil {
+		p.returned(*box)
+	}
 	p.classes[classOf(cap(b))].Put(box)
 }
 
@@ -70,16 +75,22 @@ func (r *readBuffer) unread() []byte { return r.b[r.start:r.end] }
 
 func (r *readBuffer) take(n int) { r.start += n }
 
-// fill reads once. What is left over is moved to the front first: a command's
-// bytes are moved at most once for that, since from then on it starts at 0.
-func (r *readBuffer) fill(from io.Reader) (int, error) {
+// compact moves what is left over to the front: a command's bytes are moved at
+// most once for that, since from then on it starts at 0.
+func (r *readBuffer) compact() {
 	if r.start > 0 {
 		r.end = copy(r.b, r.b[r.start:r.end])
 		r.start = 0
 	}
-	if r.end == len(r.b) || r.full && len(r.b) < busyBuffer {
-		r.resize(2 * len(r.b))
-	}
+}
+
+// must reports whether the next read needs a larger buffer, and should whether
+// it would be better with one. Both are for a compact buffer.
+func (r *readBuffer) must() bool   { return r.end == len(r.b) }
+func (r *readBuffer) should() bool { return r.must() || r.full && len(r.b) < busyBuffer }
+
+// fill reads once, into the room there is.
+func (r *readBuffer) fill(from io.Reader) (int, error) {
 	n, err := from.Read(r.b[r.end:])
 	r.end += n
 	r.full = r.end == len(r.b)
@@ -105,6 +116,12 @@ func (r *readBuffer) resize(size int) {
 	n := copy(b, r.unread())
 	r.pool.put(r.b)
 	r.b, r.start, r.end, r.full = b, 0, n, false
+}
+
+// discard forgets the content and the memory for it.
+func (r *readBuffer) discard() {
+	r.start, r.end = 0, 0
+	r.shrinkTo(smallBuffer)
 }
 
 func (r *readBuffer) release() {

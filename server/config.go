@@ -21,6 +21,13 @@ type Config struct {
 	WriteTimeout time.Duration // a client that takes no reply bytes for so long is dropped; also bounds a TLS handshake
 	KeepAlive    time.Duration // silence before TCP probes the peer; 0: no probes
 
+	// MaxClientBytes bounds what clients make the server hold: what they send
+	// and have not finished, what they do not read, what sessions Reserve. Each
+	// connection has 32 KiB outside it. One that needs more when it is used up
+	// is told so and closed. A command needs up to three times its size, or
+	// eight times if it is of very many small arguments. 0: no bound.
+	MaxClientBytes int64
+
 	Limits        Limits // for authenticated clients
 	PreAuthLimits Limits // for the others; where Limits is smaller, Limits holds
 
@@ -50,9 +57,22 @@ func (c Config) Validate() error {
 		timeInRange("IdleTimeout", c.IdleTimeout, time.Millisecond, 365*24*time.Hour, true),
 		timeInRange("WriteTimeout", c.WriteTimeout, time.Millisecond, time.Hour, false),
 		timeInRange("KeepAlive", c.KeepAlive, 3*time.Second, 24*time.Hour, true),
+		bytesInRange("MaxClientBytes", c.MaxClientBytes, minClientBytes, maxClientBytes),
 		c.Limits.validate("Limits"),
 		c.PreAuthLimits.validate("PreAuthLimits"),
 	)
+}
+
+const (
+	minClientBytes = 1 << 20
+	maxClientBytes = 1 << 50
+)
+
+func bytesInRange(name string, v, low, high int64) error {
+	if v >= low && v <= high || v == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is %d; valid: 0 (no bound), or %d to %d", name, v, low, high)
 }
 
 func timeInRange(name string, v, low, high time.Duration, zeroIsOff bool) error {

@@ -24,6 +24,7 @@ func TestValidate(t *testing.T) {
 		{"idle", func(c *Config) { c.IdleTimeout = -1 }, "IdleTimeout is -1ns; valid: 0 (off), or 1ms to 8760h0m0s"},
 		{"write", func(c *Config) { c.WriteTimeout = 0 }, "WriteTimeout is 0s; valid: 1ms to 1h0m0s"},
 		{"keepalive", func(c *Config) { c.KeepAlive = time.Second }, "KeepAlive is 1s; valid: 0 (off), or 3s to 24h0m0s"},
+		{"memory", func(c *Config) { c.MaxClientBytes = 1 }, "MaxClientBytes is 1; valid: 0 (no bound), or 1048576 to 1125899906842624"},
 		{"args", func(c *Config) { c.Limits.MaxArgs = 0 }, "Limits.MaxArgs is 0; valid: 1 to 16777216"},
 		{"bulk", func(c *Config) { c.Limits.MaxBulk = 1 << 40 }, "Limits.MaxBulk is 1099511627776; valid: 1 to 536870912"},
 		{"command", func(c *Config) { c.Limits.MaxCommand = -1 }, "Limits.MaxCommand is -1; valid: 16 to 1073741824"},

@@ -11,7 +11,8 @@ import (
 type Session interface {
 	// Do runs one command and appends exactly its reply to dst. args[0] is the
 	// command's name as it was sent; args are views of the read buffer and
-	// valid only during the call. wait, when not 0, is a position that must be
+	// valid only during the call, and so are dst and reply: other connections
+	// use the same memory afterwards. wait, when not 0, is a position that must be
 	// durable before this reply may leave.
 	Do(dst []byte, args [][]byte) (reply []byte, wait uint64)
 	// Wait blocks until everything up to pos is as durable as the server
@@ -43,6 +44,10 @@ type Conn struct {
 	in     readBuffer
 	out    *batch        // nil while there is nothing to do
 	readBy time.Duration // when the armed read deadline fires, since server.start; 0: none
+
+	account  account
+	reserved int64 // what the session keeps, by Reserve
+	expected int64 // what the reply of the command that runs is expected to take
 }
 
 // ID is unique within the server's life, counted from 1. Safe from any goroutine.

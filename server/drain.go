@@ -19,6 +19,7 @@ func (s *Server) draining() bool { return s.drainBy.Load() != 0 }
 // least as long as the longest call of a Session.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginDrain()
+	defer s.budget.reclaim.stop()
 	defer s.cut()
 	ended := make(chan struct{})
 	go func() { // ends with the connections; waited for below

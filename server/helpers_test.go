@@ -123,6 +123,8 @@ type fixture struct {
 	log   *logText
 	ln    net.Listener
 	done  chan error
+
+	mayPanic bool // sessions of this test do
 }
 
 func testConfig(h *hooks, change ...func(*Config)) Config {
@@ -157,9 +159,19 @@ func startOn(tb testing.TB, ln net.Listener, h *hooks, change ...func(*Config)) 
 	if err != nil {
 		tb.Fatal(err)
 	}
+	watchPools(tb, s)
 	f := &fixture{TB: tb, Server: s, hooks: h, log: log, ln: ln, done: make(chan error, 1)}
 	go func() { f.done <- s.Serve(f.ln) }()
-	tb.Cleanup(func() { f.stop(5 * time.Second) })
+	tb.Cleanup(func() {
+		f.stop(5 * time.Second)
+		st := f.Stats()
+		if st.Panics > 0 && !f.mayPanic {
+			tb.Errorf("%d panics: %s", st.Panics, f.log)
+		}
+		if st.ClientBytes != 0 {
+			tb.Errorf("%d bytes are charged to nobody", st.ClientBytes)
+		}
+	})
 	return f
 }
 

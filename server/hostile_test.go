@@ -259,6 +259,9 @@ func TestB013WritesEverythingBeforeReading(t *testing.T) {
 
 func TestB092ClientsThatNeverRead(t *testing.T) {
 	for _, auth := range []bool{true, false} {
+		if raceEnabled && !auth {
+			continue // the same code, slowly
+		}
 		f := start(t, nil, authenticated(auth), func(cfg *Config) { cfg.WriteTimeout = 300 * time.Millisecond })
 		before := liveBytes()
 		var clients sync.WaitGroup
@@ -350,7 +353,11 @@ func TestB094VanishedClients(t *testing.T) {
 	f := start(t, nil, func(cfg *Config) { cfg.IdleTimeout = 100 * time.Millisecond })
 	f.stillServes()
 	before := runtime.NumGoroutine()
-	for round := range 10 {
+	rounds := 10
+	if raceEnabled {
+		rounds = 4
+	}
+	for round := range rounds {
 		for range 50 {
 			c := f.dial()
 			c.send("*1\r\n$4\r\nPI")

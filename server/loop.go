@@ -12,6 +12,7 @@ import (
 const (
 	trimAfter  = time.Second // a client silent for so long gives its large buffers back
 	writeChunk = 64 << 10    // bytes that one write deadline is for
+	fewArgs    = 64          // what a quiet connection may have room for, beyond those that have arrived
 )
 
 // serve is the life of a connection. It returns when the connection is closed
@@ -48,6 +49,13 @@ func (c *Conn) handshake() error {
 // receive waits for bytes. It returns false when no more are to come.
 func (c *Conn) receive() bool {
 	for {
+		if !c.makeRoom() {
+			c.noMemory()
+			c.in.discard()
+			c.settle()
+			c.write(oomReply)
+			return false
+		}
 		c.armRead()
 		n, err := c.in.fill(c.nc)
 		now := c.server.now()
@@ -66,6 +74,21 @@ func (c *Conn) receive() bool {
 	}
 }
 
+// makeRoom readies the read buffer for a read. It returns false if there is no
+// room and there may be no more.
+func (c *Conn) makeRoom() bool {
+	c.in.compact()
+	if !c.in.should() {
+		return true
+	}
+	size := 2 * len(c.in.b)
+	if !c.account.settle(c.held() + int64(size-cap(c.in.b))) {
+		return !c.in.must()
+	}
+	c.in.resize(size)
+	return true
+}
+
 // armRead sets the read deadline to when this connection's silence next means
 // something. One that is armed already is left if it fires no later: it then
 // finds that there was no silence and is set anew, which costs a busy client
@@ -76,7 +99,7 @@ func (c *Conn) armRead() {
 	if idle := c.server.cfg.IdleTimeout; idle > 0 {
 		by = last + idle
 	}
-	if c.in.large() && (by == 0 || last+trimAfter < by) {
+	if (c.in.large() || c.parser.large(fewArgs)) && (by == 0 || last+trimAfter < by) {
 		by = last + trimAfter
 	}
 	if by == 0 || c.readBy != 0 && c.readBy <= by {
@@ -111,6 +134,8 @@ func (c *Conn) quiet(now time.Duration) bool {
 	}
 	if silent >= trimAfter {
 		c.in.shrinkTo(smallBuffer)
+		c.parser.trim(fewArgs)
+		c.settle()
 	}
 	c.setReadDeadline(0)
 	return true
@@ -119,20 +144,58 @@ func (c *Conn) quiet(now time.Duration) bool {
 // work runs every complete command that has arrived and writes the replies. It
 // returns false if the connection is to end.
 func (c *Conn) work() bool {
+	c.borrow()
+	ok := c.runAll()
+	c.trim()
+	ok = ok && c.flush()
+	c.giveBack()
+	return ok && !c.closing
+}
+
+// borrow takes a batch, and from it the array that the parser needs. A pooled
+// one may be larger than there is room for now; a new one is small.
+func (c *Conn) borrow() {
 	c.out = c.server.batches.get()
-	if c.parser.args == nil {
-		c.parser.args = c.out.spans
+	if !c.settle() {
+		c.server.batches.put(c.out)
+		c.out = newBatch()
 	}
-	ok := c.runAll() && c.flush()
+	if c.parser.args == nil {
+		c.parser.args, c.out.spans = c.out.spans, nil // an array has one holder
+	}
+}
+
+// trim drops what the last commands needed and the next do not. That is before
+// the last replies leave, since a client may take its time with those.
+func (c *Conn) trim() {
+	if c.closing {
+		c.in.discard()
+	}
+	c.in.shrinkTo(busyBuffer)
+	if c.parser.left == 0 {
+		c.parser.args = c.parser.args[:0]
+	}
+	c.parser.trim(keptArgs)
+	if cap(c.out.argv) > keptArgs {
+		c.out.argv = nil
+	}
+	c.settle()
+}
+
+// giveBack returns the batch, and with it the parser's array; but what an
+// incomplete command has so far stays with the connection.
+func (c *Conn) giveBack() {
 	c.server.counters.commands.Add(c.out.commands)
 	c.out.commands = 0
-	if c.parser.left == 0 { // what an incomplete command has so far stays with it
-		c.out.spans, c.parser.args = c.parser.args[:0], nil
+	if c.parser.left == 0 {
+		if cap(c.parser.args) >= cap(c.out.spans) {
+			c.out.spans = c.parser.args[:0]
+		}
+		c.parser.args = nil
 	}
 	c.server.batches.put(c.out)
 	c.out = nil
-	c.in.shrinkTo(busyBuffer)
-	return ok && !c.closing
+	c.settle()
 }
 
 // runAll runs the complete commands in the buffer. It returns false if the
@@ -145,10 +208,13 @@ func (c *Conn) runAll() bool {
 			return true
 		}
 		if size == 0 {
+			if !c.settle() {
+				c.refuseMemory(len(c.out.buf))
+			}
 			return true
 		}
 		if len(c.parser.args) > 0 {
-			c.run()
+			c.run(size)
 		}
 		c.in.take(size)
 		if c.killed.Load() || len(c.out.buf) >= flushSize && !c.flush() {
@@ -158,8 +224,8 @@ func (c *Conn) runAll() bool {
 	return true
 }
 
-// run runs the command that the parser has just found.
-func (c *Conn) run() {
+// run runs the command of size bytes that the parser has just found.
+func (c *Conn) run(size int) {
 	data := c.in.unread()
 	args := c.parser.views(c.out.argv[:0], data)
 	if len(args) > len(c.out.argv) {
@@ -169,7 +235,18 @@ func (c *Conn) run() {
 		c.refuseHTTP()
 		return
 	}
-	c.out.run(c.session, args)
+	before := len(c.out.buf)
+	if size > smallBuffer { // about no reply is larger than what it answers
+		c.expected = int64(size)
+	}
+	ok := c.settle()
+	if ok {
+		c.out.run(c.session, args)
+	}
+	c.expected = 0
+	if !ok || !c.settle() {
+		c.refuseMemory(before)
+	}
 }
 
 // refuse tells the client, behind the replies it still gets, what it did wrong.
@@ -179,6 +256,27 @@ func (c *Conn) refuse(err error) {
 	c.server.counters.protocolErrors.Add(1)
 	c.server.logThrottled(&c.server.protocolLog, slog.LevelInfo, "protocol error",
 		"client", c.RemoteAddr(), "error", err.Error())
+}
+
+const oomText = "OOM client buffers exceed their share of maxmemory"
+
+var oomReply = appendError(nil, oomText)
+
+// refuseMemory tells the client, behind the replies before, that there is no
+// room for the rest.
+func (c *Conn) refuseMemory(before int) {
+	c.server.budget.reclaim.drop(c.out.size()) // was not charged
+	c.out.cut(before)
+	c.out.buf = append(c.out.buf, oomReply...)
+	c.noMemory()
+}
+
+func (c *Conn) noMemory() {
+	c.closing = true
+	c.parser.args = nil
+	c.server.counters.memoryRefusals.Add(1)
+	c.server.logThrottled(&c.server.memoryLog, slog.LevelWarn, "clients hold too much memory, one is closed",
+		"client", c.RemoteAddr(), "bound", c.server.cfg.MaxClientBytes)
 }
 
 func (c *Conn) refuseHTTP() {
@@ -201,6 +299,7 @@ func (c *Conn) flush() bool {
 	}
 	ok := c.write(b.buf)
 	b.reset()
+	b.trim()
 	return ok
 }
 
@@ -233,9 +332,13 @@ func (c *Conn) writeFailed(err error) {
 // goroutine's panic, if that is how it ends.
 func (c *Conn) end() {
 	c.recovered(recover())
-	if c.out != nil { // a panic left it
+	if c.out != nil { // a panic left it, so it is in nobody's pool
 		c.server.counters.commands.Add(c.out.commands)
+		c.out = nil
 	}
+	c.in.discard()
+	c.parser.args, c.expected = nil, 0
+	c.settle()
 	if !c.ended && !c.killed.Load() {
 		c.linger()
 	}
@@ -244,6 +347,7 @@ func (c *Conn) end() {
 		c.closeSession()
 	}
 	c.in.release()
+	c.account.settle(0)
 	c.server.remove(c)
 }
 

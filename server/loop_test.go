@@ -211,6 +211,7 @@ func (w *writesConn) Write(p []byte) (int, error) {
 
 func TestPanicEndsOneConnection(t *testing.T) {
 	f := start(t, nil)
+	f.mayPanic = true
 	other := f.dial()
 	other.send("PING\r\n")
 	other.expect("+PONG\r\n")
@@ -246,6 +247,7 @@ func TestPanicElsewhere(t *testing.T) {
 	_ = c.CloseWrite()
 	c.expectEnd("")
 	for _, s := range []*fixture{f, g, k} {
+		s.mayPanic = true
 		eventually(t, "the connection is gone", func() bool { return s.Stats().Clients == 0 })
 		if n := s.Stats().Panics; n != 1 {
 			t.Errorf("%d panics", n)

@@ -1,6 +1,9 @@
 package server
 
-import "bytes"
+import (
+	"bytes"
+	"unsafe"
+)
 
 // parser cuts a byte stream into commands. It copies nothing: it notes where
 // the arguments lie, as offsets from the first byte of the command, so the
@@ -15,7 +18,7 @@ type parser struct {
 	hard   Limits // what holds for authenticated clients
 	pre    Limits // what holds for the others; nowhere above hard
 
-	args []span // the arguments of the current command so far
+	args []span // the arguments of the current command so far; nobody else holds the array
 
 	pos    int // bytes of the current command that are done with
 	sought int // bytes after pos in which no newline was found
@@ -247,6 +250,21 @@ func parseLength(s []byte) (n int64, ok bool) {
 		return int64(u), true
 	}
 	return 0, false
+}
+
+// spanSize is what an argument takes while its command is incomplete.
+const spanSize = int64(unsafe.Sizeof(span{}))
+
+// large reports whether trim to size would give memory back.
+func (p *parser) large(size int) bool { return cap(p.args) > max(size, 2*len(p.args)) }
+
+// trim gives the array of arguments back if it is larger than size and out of
+// proportion to what it holds. What it is replaced by grows to twice its content
+// at most, so a command is copied once for that.
+func (p *parser) trim(size int) {
+	if p.large(size) {
+		p.args = append([]span(nil), p.args...)
+	}
 }
 
 // views appends the arguments found by next, as slices of data, to dst.

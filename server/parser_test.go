@@ -46,6 +46,10 @@ func parse(p *parser, stream string, next func() int) outcome {
 	o := outcome{parser: p}
 	from := &pieces{stream, next}
 	for {
+		in.compact()
+		if in.should() {
+			in.resize(2 * len(in.b))
+		}
 		if _, err := in.fill(from); err != nil {
 			return o
 		}

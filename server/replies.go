@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/tidwall/redcon"
 )
@@ -20,7 +21,7 @@ type batch struct {
 	waits []replySpan // the replies in buf that depend on wait, in order
 	wait  uint64      // the position that must be durable before buf may leave; 0: none
 	argv  [][]byte    // the arguments of the command that runs; its length is the most there were
-	spans []span      // lent to the parser, see parser.args
+	spans []span      // for the parser of the connection that works, which takes it away: an array has one holder
 
 	commands int64 // run and not yet counted in the statistics
 }
@@ -69,6 +70,41 @@ func (b *batch) replaceWaits(text string) {
 	b.buf = append(b.buf, old[from:]...)
 }
 
+// cut takes back what was appended behind size, and with it the memory.
+func (b *batch) cut(size int) {
+	for n := len(b.waits); n > 0 && b.waits[n-1].start >= size; n-- {
+		b.waits = b.waits[:n-1]
+	}
+	b.buf = append(make([]byte, 0, max(size+64, smallBuffer)), b.buf[:size]...)
+	b.argv = nil
+}
+
+// size is what the batch takes, in bytes.
+func (b *batch) size() int64 {
+	return int64(cap(b.buf)) + int64(cap(b.argv))*viewSize + int64(cap(b.spans))*spanSize + int64(cap(b.waits))*waitSize
+}
+
+const (
+	viewSize = int64(unsafe.Sizeof([]byte(nil)))
+	waitSize = int64(unsafe.Sizeof(replySpan{}))
+)
+
+// trim drops what grew out of proportion and holds nothing now.
+func (b *batch) trim() {
+	if cap(b.buf) > keptReplies && len(b.buf) == 0 {
+		b.buf = make([]byte, 0, smallBuffer)
+	}
+	if cap(b.argv) > keptArgs {
+		b.argv = nil
+	}
+	if cap(b.spans) > keptArgs {
+		b.spans = nil
+	}
+	if cap(b.waits) > keptArgs && len(b.waits) == 0 {
+		b.waits = nil
+	}
+}
+
 func (b *batch) reset() {
 	b.buf = b.buf[:0]
 	b.waits, b.wait = b.waits[:0], 0
@@ -90,23 +126,31 @@ func oneLine(s string) string {
 	return string(clean)
 }
 
-// batchPool lends batches; those that grew out of proportion are not kept.
-// Safe from any goroutine.
-type batchPool struct{ pool sync.Pool }
+// batchPool lends batches; what grew out of proportion is not kept. Safe from
+// any goroutine.
+type batchPool struct {
+	pool sync.Pool
+
+	returned func(*batch) // nil but in tests: sees what will be lent again
+}
 
 func (p *batchPool) get() *batch {
 	if b, ok := p.pool.Get().(*batch); ok {
 		return b
 	}
-	return &batch{buf: make([]byte, 0, smallBuffer)}
+	return newBatch()
 }
 
+func newBatch() *batch { return &batch{buf: make([]byte, 0, smallBuffer)} }
+
+// put takes a batch back; the caller forgets it and all that is in it.
 func (p *batchPool) put(b *batch) {
-	if cap(b.buf) > keptReplies || max(cap(b.argv), cap(b.spans), cap(b.waits)) > keptArgs {
-		return
-	}
 	b.reset()
+	b.trim()
 	clear(b.argv) // they point into a read buffer
 	b.argv = b.argv[:0]
+	if p.returned != nil {
+		p.returned(b)
+	}
 	p.pool.Put(b)
 }

@@ -28,9 +28,10 @@ type Server struct {
 
 	buffers  bufferPool
 	batches  batchPool
+	budget   budget
 	counters counters
 
-	acceptLog, protocolLog, httpLog, outputLog, waitLog throttle
+	acceptLog, protocolLog, httpLog, outputLog, waitLog, memoryLog throttle
 
 	drainBy atomic.Int64    // when reading ends, as time.Duration since start; 0: no drain yet
 	drained chan struct{}   // closed when a drain begins
@@ -62,6 +63,7 @@ func New(cfg Config) (*Server, error) {
 		listeners: make(map[net.Listener]struct{}),
 		conns:     make(map[*Conn]struct{}),
 	}
+	s.budget.limit = cfg.MaxClientBytes
 	s.cutting, s.cut = context.WithCancel(context.Background())
 	return s, nil
 }

@@ -2,7 +2,7 @@ package server
 
 import "sync/atomic"
 
-// Stats is a snapshot. All but Clients count since New; a snapshot taken while
+// Stats is a snapshot. All but Clients and ClientBytes count since New; a snapshot taken while
 // clients work may be of slightly different moments for each field.
 type Stats struct {
 	Clients    int64 // connections being served
@@ -24,6 +24,9 @@ type Stats struct {
 	Killed         int64 // connections cut by Kill or at the end of a drain
 	WaitErrors     int64 // batches of replies whose durability failed
 	Panics         int64 // sessions that panicked
+
+	ClientBytes    int64 // held for clients now, as Config.MaxClientBytes counts it
+	MemoryRefusals int64 // growths refused because of MaxClientBytes
 }
 
 // counters are the live form of Stats.
@@ -32,7 +35,7 @@ type counters struct {
 	commands, bytesIn, bytesOut                atomic.Int64
 	authFailures, protocolErrors, httpRequests atomic.Int64
 	idleTimeouts, outputTimeouts, killed       atomic.Int64
-	waitErrors, panics                         atomic.Int64
+	waitErrors, panics, memoryRefusals         atomic.Int64
 }
 
 // Stats returns a snapshot. Safe from any goroutine.
@@ -55,5 +58,7 @@ func (s *Server) Stats() Stats {
 		Killed:         n.killed.Load(),
 		WaitErrors:     n.waitErrors.Load(),
 		Panics:         n.panics.Load(),
+		ClientBytes:    s.budget.used.Load(),
+		MemoryRefusals: n.memoryRefusals.Load(),
 	}
 }
