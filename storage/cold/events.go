@@ -19,7 +19,7 @@ type events struct {
 	compactionErrors atomic.Uint64
 	diskSlow         atomic.Uint64
 
-	background, slow, compaction quiet
+	background, slow quiet
 
 	mu      sync.Mutex
 	corrupt map[string]bool // paths of files with unreadable parts
