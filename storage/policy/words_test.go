@@ -29,7 +29,7 @@ func TestParseWords(t *testing.T) {
 		"ERROR 1e-3":     "ERROR 0.001", "ERROR .5": "ERROR 0.5", "ERROR 0.999999": "ERROR 0.999999", "ERROR 1E-300": "ERROR 1e-300",
 		"KEEP 1000":       "KEEP 1000",
 		"DELIVEREDTTL 1s": "DELIVEREDTTL 1s", "DELIVEREDTTL 30d": "DELIVEREDTTL 30d",
-		"DELIVERED 1": "DELIVERED 1", "DELIVERED 100000": "DELIVERED 100000",
+		"DELIVERED 1": "DELIVERED 1", "DELIVERED 10000": "DELIVERED 10000",
 	} {
 		p, err := ParseWords(words(text), AllFields)
 		if err != nil || p.String() != want {
@@ -49,8 +49,8 @@ func TestB129ParseWordsErrors(t *testing.T) {
 		{"KEEP 1001", `ERR KEEP must be a number of windows from 1 to 1000, not "1001"`},
 		{"KEEP 1.5", `ERR KEEP must be a number of windows from 1 to 1000, not "1.5"`},
 		{"KEEP 99999999999999999999", `ERR KEEP must be a number of windows from 1 to 1000, not "99999999999999999999"`},
-		{"DELIVERED 0", `ERR DELIVERED must be a number of items from 1 to 100000, not "0"`},
-		{"DELIVERED 100001", `ERR DELIVERED must be a number of items from 1 to 100000, not "100001"`},
+		{"DELIVERED 0", `ERR DELIVERED must be a number of items from 1 to 10000, not "0"`},
+		{"DELIVERED 10001", `ERR DELIVERED must be a number of items from 1 to 10000, not "10001"`},
 		{"DELIVEREDTTL 0s", `ERR DELIVEREDTTL must be a duration from 1s to 30d such as 10m, not "0s"`},
 		{"DELIVEREDTTL 600", `ERR DELIVEREDTTL must be a duration from 1s to 30d such as 10m, not "600"`},
 		{"DELIVEREDTTL 31d", `ERR DELIVEREDTTL must be a duration from 1s to 30d such as 10m, not "31d"`},
