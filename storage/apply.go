@@ -22,6 +22,7 @@ type replay struct {
 	snapshot *cold.Snapshot // of what was stored at the start
 	reader   recordReader
 	lists    map[listKey]listPositions
+	now      int64 // of the recovery: lists may be stored as of later than a record
 }
 
 type listKey struct {
@@ -32,7 +33,7 @@ type listKey struct {
 type listPositions struct{ removals, delivered log.Position }
 
 func (s *Store) newReplay(ctx context.Context) *replay {
-	return &replay{context: ctx, store: s, snapshot: s.cold.Snapshot(), lists: make(map[listKey]listPositions)}
+	return &replay{context: ctx, store: s, snapshot: s.cold.Snapshot(), lists: make(map[listKey]listPositions), now: nowMillis()}
 }
 
 func (r *replay) close() { r.snapshot.Close() }
@@ -134,7 +135,7 @@ func (r *replay) load(e entry, name []byte, now int64) error {
 	if e.has(flagLists) {
 		return nil
 	}
-	rows, err := r.store.readFrom(r.snapshot, name, Lists, now)
+	rows, err := r.store.readFrom(r.snapshot, name, Lists, max(now, r.now))
 	if err != nil {
 		return err
 	}

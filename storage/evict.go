@@ -15,7 +15,7 @@ const evictPlaces = 32
 // is stored. What is not stored yet stays; where nothing is stored of any key
 // (nothing), that is everything.
 func (sh *shard) evict(places int, nothing bool) {
-	for range places {
+	for range min(places, len(sh.index.slots)) { // nobody twice in one go
 		sh.clock = (sh.clock + 1) & sh.index.mask()
 		slot := sh.index.slots[sh.clock]
 		if slot == 0 {

@@ -79,11 +79,11 @@ func (s *Store) fetch(sh *shard, salt filter.Salt, key string, need Need, now in
 		}
 		delete(sh.fetches, key)
 		if err == nil {
-			e := sh.findOrCreate(salt, []byte(key), s.coldEmpty.Load())
-			err = e.install(rows)
-			if s.used.Load() > s.evictAt {
+			if s.used.Load() > s.evictAt { // before the install: what was read must be found by whoever waits
 				sh.evict(evictPlaces, s.coldEmpty.Load())
 			}
+			e := sh.findOrCreate(salt, []byte(key), s.coldEmpty.Load())
+			err = e.install(rows)
 		}
 		sh.mu.Unlock()
 		return err

@@ -200,7 +200,9 @@ func (r *modelRun) storeOldest() {
 func (r *modelRun) evictAll() {
 	for _, sh := range r.store.shards {
 		sh.mu.Lock()
-		sh.evict(4*len(sh.index.slots), r.store.coldEmpty.Load())
+		for range 2 { // an entry that was used is spared once
+			sh.evict(len(sh.index.slots), r.store.coldEmpty.Load())
+		}
 		sh.mu.Unlock()
 	}
 }

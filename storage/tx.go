@@ -35,11 +35,12 @@ const (
 // A Tx belongs to one goroutine and is used again and again; what its methods
 // return is valid until the next call.
 type Tx struct {
-	store  *Store
-	now    int64  // unix ms: one time for the whole transaction
-	locked uint64 // set of shards
-	kind   Kind
-	record []byte
+	store   *Store
+	now     int64  // unix ms: one time for the whole transaction
+	locked  uint64 // set of shards
+	kind    Kind
+	nothing bool // was stored of any key when it began
+	record  []byte
 
 	hashes    []uint64
 	seen      []bool
@@ -69,9 +70,16 @@ func (tx *Tx) Begin(kind Kind, keys ...[]byte) error {
 	for _, key := range keys {
 		set |= 1 << (tx.store.secret.Salt(key).ID() >> (64 - shardBits))
 	}
-	for {
+	for first := true; ; first = false {
 		tx.lock(set)
 		tx.now = time.Now().UnixMilli()
+		if kind != Read && first { // before the look at the keys: it may take away what they know
+			tx.sweep(sweepPlaces * (1 + len(keys)/bits.OnesCount64(set)))
+			if !tx.fits() {
+				tx.unlock()
+				return ErrMemory
+			}
+		}
 		unknown := tx.unknown(keys)
 		if unknown == nil {
 			break
@@ -80,14 +88,6 @@ func (tx *Tx) Begin(kind Kind, keys ...[]byte) error {
 		if err := tx.store.know(tx.store.secret.Salt(unknown), unknown, tx.need(), tx.now); err != nil {
 			return err
 		}
-	}
-	if kind == Read {
-		return nil
-	}
-	tx.sweep(sweepPlaces * (1 + len(keys)/bits.OnesCount64(set)))
-	if !tx.fits() {
-		tx.unlock()
-		return ErrMemory
 	}
 	return nil
 }
@@ -122,7 +122,8 @@ func (tx *Tx) need() Need {
 // unknown is the first of the keys that must be read from disk first. While
 // nothing is stored there is none.
 func (tx *Tx) unknown(keys [][]byte) []byte {
-	if tx.store.coldEmpty.Load() {
+	tx.nothing = tx.store.coldEmpty.Load() // one answer for the whole transaction
+	if tx.nothing {
 		return nil
 	}
 	for _, key := range keys {
@@ -249,7 +250,7 @@ func (tx *Tx) find(key []byte) entry {
 // create finds the key's entry, or makes it.
 func (tx *Tx) create(key []byte) entry {
 	salt := tx.store.secret.Salt(key)
-	return tx.store.shard(salt).findOrCreate(salt, key, tx.store.coldEmpty.Load())
+	return tx.store.shard(salt).findOrCreate(salt, key, tx.nothing)
 }
 
 // hash fills tx.hashes with the salted hashes of the items.
