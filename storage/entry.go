@@ -14,7 +14,8 @@ import (
 //	word 4   slot of the newest change of the delivered list that is not stored (32 bits; 0: none)
 //	         | the same of the removed list << 32
 //	word 5   the time from which the table is no longer right (unix ms)
-//	word 6…  the key
+//	word 6   the stored set of the newest window (ref)
+//	word 7…  the key
 //
 // entry is a view of it, valid until the shard's lock is released.
 type entry struct {
@@ -24,7 +25,7 @@ type entry struct {
 	words []uint64
 }
 
-const entryHeader = 6
+const entryHeader = 7
 
 // Flags of an entry: what of the key's stored rows is in memory.
 const (
@@ -65,6 +66,8 @@ func (e entry) setDelivered(r ref) { e.setHigh(1, r) }
 func (e entry) setTokens(r ref)    { e.setLow(2, r) }
 func (e entry) setTable(r ref)     { e.setHigh(2, r) }
 func (e entry) setRemoved(r ref)   { e.setLow(3, r) }
+func (e entry) own() ref           { return low(e.words[6]) }
+func (e entry) setOwn(r ref)       { e.setLow(6, r) }
 
 func (e entry) has(flags uint64) bool { return e.words[3]>>48&flags == flags }
 func (e entry) set(flags uint64)      { e.words[3] |= flags << 48 }
@@ -220,14 +223,16 @@ func (e entry) list() (d delivered, ok bool) {
 }
 
 // play stages the hash for the window, takes it off the removed list and off
-// the delivered list. changed is false if it was staged there already and not
-// removed.
+// the delivered list. changed is false if the window had it already, staged or
+// stored, and it was not removed: then nothing is to be written (R7).
 func (e entry) play(slot uint64, w window, h uint64) (changed bool) {
 	if e.dropRemoved(h) {
 		e.setRemovedSlot(slot)
 		changed = true
 	}
-	if !e.stagedIn(w, h) {
+	// What is taken off the removed list is written in any case: repeating the
+	// record, which knows nothing of what is stored, then gives the same.
+	if !e.stagedIn(w, h) && (changed || !e.storedIn(w, h)) {
 		e.stage(slot, w, h)
 		changed = true
 	}

@@ -47,6 +47,7 @@ func (e entry) forgetStored() {
 // dropTable makes the entry one that must be fetched.
 func (e entry) dropTable() {
 	e.freeTable()
+	e.freeOwn()
 	e.unset(flagTable)
 	e.setUntil(0)
 }

@@ -31,6 +31,8 @@ type rows struct {
 	need      Need
 	until     int64 // the sets are those searched until then
 	sets      []filter.Set
+	own       filter.Set // of ownWindow, the newest of the class that is written to; Len 0: none
+	ownWindow window
 	removals  []removal
 	delivered []delivery // oldest first
 	keep      int        // so many delivered items at most
@@ -108,14 +110,14 @@ func (s *Store) readFrom(snapshot *cold.Snapshot, key []byte, need Need, now int
 	}
 	var spans [4]policy.Span
 	for _, span := range view.Spans(spans[:0], now) {
-		if err := r.readSpan(snapshot, s.blocks.of(span.Class.ID), key, span); err != nil {
+		if err := r.readSpan(snapshot, s.blocks.of(span.Class.ID), key, span, view.Class().ID); err != nil {
 			return rows{}, fmt.Errorf("reading the windows of a key: %w", err)
 		}
 	}
 	return r, nil
 }
 
-func (r *rows) readSpan(snapshot *cold.Snapshot, blocks []int64, key []byte, span policy.Span) error {
+func (r *rows) readSpan(snapshot *cold.Snapshot, blocks []int64, key []byte, span policy.Span, class policy.ClassID) error {
 	first := span.FirstBlock()
 	for _, block := range blocks {
 		if block < first {
@@ -133,8 +135,13 @@ func (r *rows) readSpan(snapshot *cold.Snapshot, blocks []int64, key []byte, spa
 			return err
 		}
 		for _, set := range row {
-			if span.Holds(policy.Label{Number: set.Number, Cut: set.Cut}) {
-				r.sets = append(r.sets, set.Set)
+			w := window{class: span.Class.ID, part: set.Part, label: policy.Label{Number: set.Number, Cut: set.Cut}}
+			if !span.Holds(w.label) {
+				continue
+			}
+			r.sets = append(r.sets, set.Set)
+			if w.class == class && w.part == filter.Main && (r.own.Len() == 0 || w.newer(r.ownWindow)) {
+				r.own, r.ownWindow = set.Set, w
 			}
 		}
 	}
@@ -181,6 +188,10 @@ func (e entry) install(r rows) error {
 	if err := e.buildTable(r.sets); err != nil {
 		e.unset(flagTable)
 		return fmt.Errorf("decoding the windows of a key: %w", err)
+	}
+	e.freeOwn()
+	if r.own.Len() > 0 {
+		e.putOwn(r.ownWindow, r.own.Bytes())
 	}
 	e.set(flagTable | flagUsed)
 	e.setUntil(r.until)

@@ -48,7 +48,9 @@ type flush struct {
 	value []byte     // scratch
 	done  Stored
 
-	hashes []uint64 // scratch
+	hashes  []uint64 // scratch
+	encoded []byte   // scratch
+	merger  filter.Merger
 }
 
 // flushKey is a key that the slot changed, or may have changed.
@@ -340,11 +342,40 @@ func (f *flush) fold(e entry, k flushKey) {
 		}
 		f.hashes = appendStaged(f.hashes[:0], set)
 		class := f.store.policies.Load().Class(w.class)
-		whole = whole && e.fold(f.hashes, f.store.width(f.name(k), class))
+		width := f.store.width(f.name(k), class)
+		whole = whole && e.fold(f.hashes, width)
+		if w.class == view.Class().ID && w.part == filter.Main {
+			f.foldOwn(e, w, width)
+		}
 	})
 	if !whole {
 		e.dropTable()
 		return
 	}
 	e.setUntil(min(e.until(), view.Until(f.now)))
+}
+
+// foldOwn takes the hashes into the own set, if their window is that of the
+// set or a newer one.
+func (f *flush) foldOwn(e entry, w window, width int) {
+	own, stored, ok := e.ownSet()
+	if ok && own != w && !w.newer(own) {
+		return
+	}
+	f.encoded = filter.AppendSet(f.encoded[:0], width, f.hashes)
+	if !ok || own != w {
+		e.putOwn(w, f.encoded)
+		return
+	}
+	added, _, err := filter.Parse(f.encoded)
+	if err != nil {
+		return
+	}
+	n := len(f.encoded)
+	f.encoded, err = f.merger.Union(f.encoded, stored, added)
+	if err != nil {
+		e.freeOwn() // then adds are written once too often
+		return
+	}
+	e.putOwn(w, f.encoded[n:])
 }

@@ -281,3 +281,18 @@ func TestStoredHotDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// TestR7StoredItemIsNotWrittenAgain: an item that the current window's own sets
+// have already is not written again, stored or not.
+func TestR7StoredItemIsNotWrittenAgain(t *testing.T) {
+	s := openTest(t, testOptions())
+	tx := s.NewTx()
+	items := numbered("item", 0, 200)
+	play(t, tx, "u", items...)
+	storeAll(t, s)
+	before := s.log.End()
+	play(t, tx, "u", items...)
+	if after := s.log.End(); after != before {
+		t.Errorf("adding 200 items that the current window has wrote a record of %d bytes and staged %d", after-before, s.Stats().Staged)
+	}
+}
