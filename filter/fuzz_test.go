@@ -130,7 +130,7 @@ func TestForgedHeaders(t *testing.T) {
 		if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrForeignSalt) {
 			t.Errorf("%q: %v", name, err)
 		}
-		if allocated > 10 {
+		if allocated > 20 { // an error is made of some; the race detector adds a few
 			t.Errorf("%q: %v allocations", name, allocated)
 		}
 	}
