@@ -94,6 +94,7 @@ func openNode(tb testing.TB, o nodeOptions) *node {
 		Settings: []Setting{{"appendonly", "yes"}, {"maxclients", "100"}, {"maxmemory", "1000"}, {"save", ""}},
 		Stats:    func() ServerStats { return ServerStats{Clients: n.clients, MaxClients: 100} },
 		Memory:   func() Memory { return Memory{RSS: 1, Heap: 2, Total: 3, Limit: 4} },
+		Wheel:    &handWheel{store: store}, Context: context.Background(),
 	})
 	return n
 }
